@@ -168,7 +168,7 @@ class Watch:
     seconds : float
         The time of compiling so far.
     files : dict
-        The names of the files whose kernels were compiled, as keys.
+        Where the kernels stand that were compiled, as keys.
     """
 
     def __init__(self) -> None:
@@ -187,7 +187,8 @@ class Watch:
             self._start = time.perf_counter()
             if not self.files:
                 self.begun()
-            self.files[module.rpartition(".")[2].strip("_")] = None
+            *_, folder, file = module.split(".")
+            self.files[folder if "kernels" in file else file] = None
         self._depth += 1
 
     def on_end(self) -> None:

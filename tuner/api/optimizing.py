@@ -27,11 +27,14 @@ from ..nbest.check import length_order, warn_of_few
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
+from ..search.contributions import Contribution
+from ..search.contributions import contributions as contributions_of
 from ..search.length_penalty import LengthPenalty, optimize_penalised, penalised
 from ..search.optimization import Setup, equal_weights
 from ..search.optimizers._base import Optimizer
-from ..search.problem import StatTable
+from ..search.problem import NOTHING, StatTable, TuningProblem
 from ..search.results import Optimized, OtherScore
+from ..search.surface import Surface, surfaces
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..texts import corpus, statistics
 from ..texts.prepare import Preparation, depth, signature
@@ -356,6 +359,8 @@ def optimize(
     *,
     also: Sequence[str | Metric] = (),
     samples: Natural = 0,
+    contributions: bool = False,
+    plot: PathLike | None = None,
     progress: Progress | None = None,
     **search: Unpack[SearchOptions],
 ) -> Optimized:
@@ -372,6 +377,11 @@ def optimize(
         Another metric by which the tuned weights are scored.
     samples
         Tune again on this many resampled sets of segments, and report how much the weights vary.
+    contributions
+        Also score the lists with each weight set to 0 and the others as they are.
+    plot
+        Draw the scores, the weights, and the error surface of the weight that moves model scores
+        most to a file: .svg, .png or .pdf. Needs portmert[plots].
     progress
         Called with a phase, how much of it is done, and how much there is: `"annotating"`
         sentences, `"searching"` restarts, `"sampling"` resampled sets.
@@ -430,13 +440,16 @@ def optimize(
             tuned = dict(bootstrap(*counted, resampled_setup, range(samples)))
             sure = confidence([tuned[sample] for sample in range(samples)])
         also_scored = _other_scores(judges, problem, optimized, nbest) if judges else ()
+        scored_by = (problem.metric, problem.stats) if contributions else None
+        rows = contributions_of(nbest, optimized.weights, scored_by=scored_by)
+        surface = None if plot is None else _surface(nbest, problem, optimized.weights, rows)
         seconds, annotations, by = {**problem.seconds, **optimized.seconds}, {}, ""
         first = float(problem.metric.score(problem.stats.total(problem.nbest.offsets[:-1])))
         if (used := problem.preparation.annotator) is not None:
             seconds["annotating"] = used.seconds  # of the others
             annotations = {"annotated": problem.stats.known, **used.counts}
             by = f"{used.name}{depth(used)}"
-    return replace(
+    completed = replace(
         optimized,
         first_score=first,
         signature=problem.name,
@@ -445,8 +458,31 @@ def optimize(
         annotated_by=by,
         seconds=seconds | {"total": time.perf_counter() - begin},
         also=also_scored,
+        contributions=tuple(rows),
         warnings=warnings_so_far(),
     )
+    if plot is not None:
+        from ..evaluation import plots  # noqa: PLC0415  start-up time
+
+        plots.draw(plots.charts_of_search(completed, surface), Path(plot))
+    return completed
+
+
+def _surface(
+    nbest: NBest,
+    problem: ListProblem,
+    weights: FeatureWeights,
+    contributions: Sequence[Contribution],
+) -> Surface | None:
+    """Return the error surface of the dense feature that moves model scores most, if any does."""
+    fixed = NOTHING
+    if nbest.sparse is not None:
+        zeros = {name: (0.0,) * size for name, size in nbest.feature_names}
+        fixed = model_scores(nbest, FeatureWeights({**weights.values, **zeros}))
+    lists = TuningProblem(nbest.features.T, nbest.offsets, problem.stats, problem.metric, fixed)
+    names = [row.name for row in contributions]
+    heaviest = surfaces(lists, problem.metric, names, weights.vector(nbest.feature_names), 1)
+    return heaviest[0] if heaviest else None
 
 
 def _other_scores(

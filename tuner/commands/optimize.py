@@ -19,7 +19,8 @@ from ._signatures import options
 @options("tuner.api.lists.Lists", "paths")
 @_groups.graphs
 @_groups.lists
-@options("tuner.api.optimizing.optimize", "also--also")
+@options("tuner.api.optimizing.optimize", "also--also contributions")
+@options("tuner.api.optimizing.optimize", "plot")
 @_groups.search
 @_groups.length_penalty
 @_groups.bootstrap
@@ -57,18 +58,20 @@ def command(
     portmert optimize --metric wer --graphs lattices/dev --ref dev.text --ids --out weights.json
     """  # noqa: D301  \b is click's sign for lines to leave alone
     _outputs.announce_compiling()
-    _outputs.check_outputs(out, json_out)
+    _outputs.check_outputs(out, json_out, values["plot"])
+    _outputs.check_plot(values["plot"])
     if replicas is None:
         refuse(
             ("out_dir", "fresh", *(f"test_{name}" for name in _groups.TEST)), "needs --replicas"
         )
     else:
-        refuse(("out", "samples", "also"), "does not go with --replicas")
+        refuse(("out", "samples", "also", "contributions", "plot"), "does not go with --replicas")
     _groups.take_search(values)
     lists = _groups.take_lists(values, weights=values["weights"], around=True)
     test = _groups.take_test(values, lists)
     if replicas is not None and out_dir is not None:
-        del values["samples"], values["also"]
+        for name in ("samples", "also", "contributions", "plot"):
+            del values[name]
         result = portmert.replicate(
             lists, replicas=replicas, out_dir=out_dir, test=test, fresh=fresh, **values
         )

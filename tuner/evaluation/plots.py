@@ -10,6 +10,8 @@ from typing import Any
 from ..base.errors import ConfigError
 from ..base.extras import require
 from ..base.files import writing
+from ..search.results import Optimized
+from ..search.surface import Surface
 from .document import Chart, ChartChoice, Series
 
 FORMS = ("svg", "png", "pdf")
@@ -96,7 +98,7 @@ def _height(chart: Chart, choice: ChartChoice) -> float:
     """Return the inches that a panel needs."""
     if chart.kind not in ("bars", "intervals"):
         return 3.0
-    return 1.0 + 0.2 * len(choice.categories) * max(1, len(choice.series)) ** 0.7
+    return 1.0 + 0.15 * len(choice.categories) * (1 + len(choice.series))
 
 
 def _colour(series: Series) -> str:
@@ -116,9 +118,10 @@ def _draw_rows(axes: Any, chart: Chart, choice: ChartChoice) -> None:
             elif value is not None:
                 axes.plot(unit * value, place, "o", markersize=5, color=colour)
             ends = [bound[row] for bound in (series.low, series.high) if row < len(bound)]
-            if value is not None and len(ends) == 2 and None not in ends:
+            span = [unit * end for end in ends if end is not None]
+            if value is not None and len(span) == 2:
                 ink = INK if chart.kind == "bars" else colour
-                axes.hlines(place, *(unit * end for end in ends), color=ink, linewidth=1.4)
+                axes.hlines(place, *span, color=ink, linewidth=1.4)
         if count > 1:
             axes.plot([], [], "o", color=colour, label=series.name)
     axes.set_yticks(range(len(choice.categories)), choice.categories)
@@ -200,3 +203,40 @@ def _for_both_themes(svg: bytes) -> bytes:
     style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
     head, tag, rest = svg.partition(b"<defs>")
     return head + style.encode() + tag + rest
+
+
+def charts_of_search(optimized: Optimized, surface: Surface | None) -> list[Chart]:
+    """Return the scores, the weights and the error surface of an optimization."""
+    display, error = optimized.metric.display, optimized.unseen_error or 0.0
+    label = display.labelled(optimized.metric.name())
+    scores = {
+        "first": optimized.first_score,
+        "start weights": optimized.start_score,
+        "tuned": optimized.score,
+        "unseen": optimized.unseen_score,
+        "oracle": optimized.oracle_score,
+    }
+    scored = {name: display.value(score) for name, score in scores.items() if score is not None}
+    spans = {"unseen": 1.96 * error}
+    ladder = Series(
+        label,
+        list(scored.values()),
+        low=[score - spans.get(name, 0.0) for name, score in scored.items()],
+        high=[score + spans.get(name, 0.0) for name, score in scored.items()],
+    )
+    rows = optimized.contributions
+    weights = Series("", [row.weight for row in rows])
+    of_scores = ChartChoice("", [ladder], display.in_percent, list(scored))
+    of_weights = ChartChoice("", [weights], categories=[row.name for row in rows])
+    title = "Scores of the lists, and on unseen text"
+    charts = [
+        Chart("scores", "intervals", title, [of_scores], x=label),
+        Chart("weights", "bars", "Weights", [of_weights], x="weight"),
+    ]
+    if surface is not None:
+        ends = [*surface.scores, surface.scores[-1]]
+        series = Series(label, [display.value(score) for score in ends], surface.ends)
+        choice = ChartChoice(surface.feature, [series], display.in_percent, marker=surface.weight)
+        title = "Error surface along the heaviest weight"
+        charts.append(Chart("surface", "steps", title, [choice], x="weight", y=label))
+    return charts

@@ -12,6 +12,7 @@ from ..base import tables
 from ..base.documents import to_json
 from ..base.errors import counted
 from ..weights.feature_weights import FeatureWeights
+from . import contributions
 from .unseen import Unseen
 
 PERCENTILES = (2.5, 50.0, 97.5)
@@ -154,6 +155,8 @@ class Optimized(Rated):
         The annotator, and the length of its lists of parses if that is less than asked for.
     also : tuple of OtherScore
         The scores of the weights by other metrics.
+    contributions : tuple of Contribution
+        What each weight of a dense feature does in the lists.
     """
 
     weights: FeatureWeights
@@ -178,6 +181,7 @@ class Optimized(Rated):
     annotations: dict[str, int] = field(default_factory=dict, repr=False)
     annotated_by: str = field(default="", repr=False)
     also: tuple[OtherScore, ...] = field(default=(), repr=False)
+    contributions: tuple[contributions.Contribution, ...] = field(default=(), repr=False)
 
     @property
     def vector(self) -> FloatArray:
@@ -190,16 +194,22 @@ class Optimized(Rated):
         display, counts = self.metric.display, self.annotations
         form, alpha, error = display.shown, self.length_penalty, self.unseen_error
         penalised = "" if alpha is None else f" with length penalty {alpha:.4g}"
-        unseen = "" if self.unseen_score is None else f", unseen {form(self.unseen_score)}"
-        unseen += "" if error is None else f" +- {display.shown_spread(error)}"
+        unseen = "" if error is None else f" +- {display.shown_spread(error)}"
+        if self.unseen_score is not None:
+            unseen = f" (unseen {form(self.unseen_score)}{unseen})"
         searches = f"{self.line_searches} line searches, " if self.line_searches else ""
-        first = (
-            f"{display.labelled(self.signature)}: first {form(self.first_score)} -> tuned "
-            f"{form(self.score)}{unseen}{penalised} (start weights {form(self.start_score)}, "
-            f"oracle {form(self.oracle_score)}{' of those annotated' if counts else ''}; "
-            f"{counted(self.hypotheses, 'hypothesis')}, {searches}{self.seconds['total']:.1f} s)"
+        name, annotated = (
+            display.labelled(self.metric.name()),
+            " of those annotated" * bool(counts),
         )
-        lines = [first]
+        lines = [
+            f"{name} {form(self.first_score)} -> {form(self.score)}{unseen}{penalised}",
+            (
+                f"start weights {form(self.start_score)}, oracle {form(self.oracle_score)}"
+                f"{annotated}; {counted(self.hypotheses, 'hypothesis')}, {searches}"
+                f"{self.seconds['total']:.1f} s"
+            ),
+        ]
         if counts:
             lines.append(
                 f"annotated: {counted(counts['annotated'], 'hypothesis')} "
@@ -207,7 +217,13 @@ class Optimized(Rated):
                 f"from the cache, {counts['misses']} new, {counts['failed']} without a parse; "
                 f"{self.seconds['annotating']:.1f} s; by {self.annotated_by}"
             )
-        return [*lines, *(f"also {score}" for score in self.also)]
+        lines += [f"also {score}" for score in self.also]
+        if self.contributions:
+            lines += [
+                "",
+                *contributions.table(self.contributions, self.metric).text().splitlines(),
+            ]
+        return [*lines, "", self.signature]
 
     def to_json(self) -> str:
         """Return the text of a file of weights; nothing in it changes from run to run."""
@@ -230,6 +246,7 @@ class Optimized(Rated):
             **({"also": [score.as_json() for score in self.also]} if self.also else {}),
             "restarts": list(self.restarts),
             **self._weights(),
+            "contributions": contributions.as_json(self.contributions),
             "hypotheses": self.hypotheses,
             **self.annotations,
             "line_searches": self.line_searches,

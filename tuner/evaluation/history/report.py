@@ -11,6 +11,7 @@ import portmert
 from portmert.metrics._display import NOTHING
 
 from ...base.tables import Block, Table
+from ...search.surface import Surface
 from ..document import Chart, ChartChoice, Heading, Paragraph, Series
 from ..formatting import ShownMetric
 
@@ -343,11 +344,8 @@ def _projected_choices(runs: Colored) -> list[ChartChoice]:
 def _surface(colour: int, run: Run) -> Chart:
     """Return the exact error surface along each weight."""
     metric, choices = _metric(run), []
-    # The feature that moves model scores most comes first: its window is narrow for its weight.
-    heaviest = sorted(
-        run["slices"],
-        key=lambda piece: -abs(piece["weight"]) / (piece["ends"][-1] - piece["ends"][0]),
-    )
+    # The feature that moves model scores most comes first.
+    heaviest = sorted(run["slices"], key=lambda piece: -Surface(**piece).importance)
     for piece in heaviest:
         scores = [metric.charted(score) for score in (*piece["scores"], piece["scores"][-1])]
         points = list(zip(piece["ends"], scores, strict=True))

@@ -28,7 +28,6 @@ slice
     the exact function, not a sample. `weight` is the feature's weight in the result.
 """
 
-import math
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +38,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, Metric, rows_taken
+from portmert.metrics._base import Metric, rows_taken
 from portmert.metrics._display import Display
 
 from ...base import documents, files
@@ -56,8 +55,9 @@ from ...runs.records import (
     refuse_changed,
 )
 from ...runs.result import RunResult
-from ...search import averaging, line_search
+from ...search import averaging
 from ...search.problem import NOTHING, TuningProblem
+from ...search.surface import Surface, surfaces
 from ...weights.feature_weights import FeatureWeights, read_weights
 from . import dev_set
 from .dev_set import DevSet
@@ -129,7 +129,7 @@ def read_history(
         for part, label in _parts(folder, fingerprint, name)
     ]
     features = _scaled(read)
-    sliced, surfaces = _slices(read, dev, tuned_on, notes) if surface else (None, [])
+    sliced, all_slices = _slices(read, dev, tuned_on, notes) if surface else (None, [])
     replicas = [replica.history for replica in read]
     run: dict[str, Any] = documents.plain(
         {
@@ -143,7 +143,7 @@ def read_history(
             "replicas": replicas,
             "weights": _spreads(features, replicas),
             "sliced": sliced,
-            "slices": surfaces,
+            "slices": all_slices,
             "displays": {label: asdict(metric.display) for label, metric in usable.items()},
             "result": _result(folder),
             "notes": notes,
@@ -395,14 +395,8 @@ def _slices(
     return best.history["name"], sliced
 
 
-MOST_PIECES = 1200
-"""Pieces of a slice. If the window has more, it is made narrower: the function stays exact."""
-
 MOST_SLICES = 40
 """Features with a slice: those that move model scores most."""
-
-DIGITS = 6
-"""Decimals of ends and scores: finer than any screen."""
 
 
 def slices(
@@ -425,41 +419,19 @@ def slices(
         key += f"|{[files.file_digest(path) for path in lists]}|{weights.to_json()}"
     make = partial(_surfaces, dev, metric, lists, weights, origin)
     # Surfaces of fewer lists are of no more use.
-    surfaces = dev_set.StoredResults(dev, "surface.json").get(key, make, alone=True)
-    keys = ("feature", "weight", "ends", "scores")
-    return [dict(zip(keys, row, strict=True)) for row in surfaces]
+    stored = dev_set.StoredResults(dev, "surface.json").get(key, make, alone=True)
+    return [dict(zip(Surface._fields, row, strict=True)) for row in stored]
 
 
 def _surfaces(
     dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights, origin: Path
-) -> list[tuple[str, float, list[float], list[float]]]:
+) -> list[Surface]:
     _ = dev.references  # their words come first in the vocabulary
     segments = len(dev.sources)
     pool = merge([read_nbest([path], dev.vocabulary, segments=segments) for path in lists])
     problem = _problem(dev, metric, pool, weights)
     vector = weights.vector(pool.feature_names, origin=str(origin))
-    names = feature_names(dict(pool.feature_names))
-    size = float(np.linalg.norm(vector * problem.spread)) or 1.0
-    shares = np.abs(vector * problem.spread)
-    largest = sorted(sorted(range(len(names)), key=lambda f: -shares[f])[:MOST_SLICES])
-    free = np.full(len(names), np.inf)
-    line = line_search.LineSearch(problem, -free, free)
-    surfaces = []
-    for feature in largest:
-        steps, values = line.surface(vector, np.array([feature]), np.ones(1))
-        reach = size / float(problem.spread[feature])
-        weight = float(vector[feature])
-        ends, scores = pieces(steps, metric.oriented(values), reach, MOST_PIECES)
-        digits = DIGITS - math.ceil(math.log10(ends[-1] - ends[0]))
-        surfaces.append(
-            (
-                names[feature],
-                weight,
-                [round(weight + float(end), digits) for end in ends],
-                [round(float(score), DIGITS) for score in scores],
-            )
-        )
-    return surfaces
+    return surfaces(problem, metric, feature_names(dict(pool.feature_names)), vector, MOST_SLICES)
 
 
 def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) -> TuningProblem:
@@ -479,37 +451,6 @@ def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) 
         fixed[rows] if fixed.size else fixed,
         rows,
     )
-
-
-def pieces(
-    steps: FloatArray, values: FloatArray, reach: float, most: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return a step function within `reach` of 0, neighbouring pieces of equal values joined.
-
-    Parameters
-    ----------
-    steps : (n + 1,) float64
-        Ends of the pieces, rising; they enclose -reach and reach.
-    values : (n,) float64
-    most
-        At least 2. If there are more pieces, the window becomes narrower on both sides.
-
-    Returns
-    -------
-    ends : (m + 1,) float64
-    values : (m,) float64
-    """
-    wide = np.flatnonzero(steps[1:] > steps[:-1])
-    starts, values = steps[:-1][wide], values[wide]
-    changes = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    starts, values = starts[changes], values[changes]
-    inner = starts[1:][np.abs(starts[1:]) < reach]
-    if len(inner) >= most:
-        reach = float(np.sort(np.abs(inner))[most - 1])
-    first = int(np.searchsorted(starts, -reach, side="right")) - 1
-    last = int(np.searchsorted(starts, reach, side="left"))
-    ends = np.concatenate([[-reach], starts[first + 1 : last], [reach]])
-    return ends, values[first:last]
 
 
 def feature_names(sizes: dict[str, int]) -> list[str]:

@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.tuner.evaluation.history.run_history import feature_names, pieces
+from portmert.tuner.evaluation.history.run_history import feature_names
+from portmert.tuner.search.surface import pieces
 
 
 def value_at(steps, values, point):
