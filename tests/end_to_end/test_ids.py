@@ -39,7 +39,7 @@ def optimized(*words):
 @pytest.mark.usefixtures("folder")
 def test_the_way_from_lists_with_names_to_their_outputs():
     result = portmert(*optimized("--ref", "text", "--ids"))
-    said = "first 40.00 -> tuned 0.00 (start weights 40.00, oracle 0.00; 5 hypotheses"
+    said = "40.00 -> 0.00\nstart weights 40.00, oracle 0.00; 5 hypotheses"
     assert said in result.stdout
     call = ("rerank", "--nbest", "list", "--weights", "w.json", "--ids")
     result = portmert(*call, "--out", "best")
@@ -124,14 +124,14 @@ def test_without_names_line_n_is_of_the_nth_segment(folder):
     head, *lines = LIST.splitlines(keepends=True)
     (folder / "list").write_text(head + "".join(sorted(lines)))
     result = portmert(*optimized("--ref", "plain"))
-    assert "-> tuned 0.00" in result.stdout
+    assert "-> 0.00" in result.stdout
 
 
 def test_numbers_are_ids_too(folder):
     (folder / "list").write_text("0 ||| a ||| F= 1 ||| 0\n1 ||| b ||| F= 1 ||| 0\n")
     (folder / "text").write_text("1 b\n0 a\n")
     said = portmert(*optimized("--ref", "text", "--ids")).stdout
-    assert "first 0.00 -> tuned 0.00 (start weights 0.00" in said
+    assert "0.00 -> 0.00\nstart weights 0.00" in said
 
 
 @pytest.mark.usefixtures("folder")

@@ -65,6 +65,7 @@ def test_json_has_what_the_contract_names():
         "higher_is_better",
         "restarts",
         "weights",
+        "contributions",
         "hypotheses",
         "line_searches",
         "seconds",
@@ -96,13 +97,14 @@ def test_same_seed_same_bytes_for_any_threads():
     assert Path("w.json").read_bytes() != contents[0]
 
 
-def test_text_output_is_two_lines():
+def test_text_output_has_the_result_first_then_weights_and_signature():
     lines = optimize(*BASE).stdout.splitlines()
-    assert len(lines) == 2
-    assert lines[0].startswith("port:")
-    said = "first 100.00 -> tuned 100.00 (start weights 56.93, oracle 100.00; 4 hypotheses"
-    assert said in lines[0]
-    assert lines[1] == "weights: w.json"
+    assert lines[0] == "port 100.00 -> 100.00"
+    assert lines[1].startswith("start weights 56.93, oracle 100.00; 4 hypotheses")
+    assert lines[3] == "Weights"
+    assert lines[5].split() == ["feature", "weight", "share"]
+    assert lines[-2].startswith("port:alpha=")
+    assert lines[-1] == "weights: w.json"
 
 
 def test_weights_on_stdout_leave_it_to_them():
@@ -342,7 +344,9 @@ def test_bootstrap_says_how_weights_vary(form):
     shown = run(*arguments, "--bootstrap", 3)
     assert "3 samples" in shown.stdout
     assert "97.5 %" in shown.stdout
-    assert shown.stdout.split(" (")[0] == plain.stdout.split(" (")[0]  # the result is the same
+    assert (
+        shown.stdout.partition("\n")[0] == plain.stdout.partition("\n")[0]
+    )  # the result is the same
     report = json.loads(run(*arguments, "--bootstrap", 3, "--json").stdout)
     assert report["bootstrap"]["samples"] == 3
     for name, numbers in report["weights"].items():

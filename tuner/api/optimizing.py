@@ -33,7 +33,7 @@ from ..search.length_penalty import LengthPenalty, optimize_penalised, penalised
 from ..search.optimization import Setup, equal_weights
 from ..search.optimizers._base import Optimizer
 from ..search.problem import NOTHING, StatTable, TuningProblem
-from ..search.results import Optimized, OtherScore
+from ..search.results import Confidence, Optimized, OtherScore
 from ..search.surface import Surface, surfaces
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..texts import corpus, statistics
@@ -408,6 +408,10 @@ def optimize(
     """
     if samples < 0:
         raise ValueError(f"samples is {samples}; it must be 0 or more")
+    if plot is not None:
+        from ..evaluation import plots  # noqa: PLC0415  start-up time
+
+        plots.form_of(Path(plot))
     begin, how = time.perf_counter(), Search.of(search)
     tuned_metric = None if metric is None else registry.metric(metric)
     judges = list({judge.signature: judge for judge in map(registry.metric, also)}.values())
@@ -433,12 +437,7 @@ def optimize(
         )
         warn_of(optimized.warnings)
         nbest = penalised(problem.nbest, optimized.length_penalty or 0.0)
-        sure = None
-        if samples:
-            resampled_setup = replace(setup, starts=(optimized.weights,), toward=problem.start)
-            counted = nbest, problem.stats, problem.metric
-            tuned = dict(bootstrap(*counted, resampled_setup, range(samples)))
-            sure = confidence([tuned[sample] for sample in range(samples)])
+        sure = _resampled(nbest, problem, optimized.weights, samples) if samples else None
         also_scored = _other_scores(judges, problem, optimized, nbest) if judges else ()
         scored_by = (problem.metric, problem.stats) if contributions else None
         rows = contributions_of(nbest, optimized.weights, scored_by=scored_by)
@@ -462,10 +461,17 @@ def optimize(
         warnings=warnings_so_far(),
     )
     if plot is not None:
-        from ..evaluation import plots  # noqa: PLC0415  start-up time
-
         plots.draw(plots.charts_of_search(completed, surface), Path(plot))
     return completed
+
+
+def _resampled(
+    nbest: NBest, problem: ListProblem, weights: FeatureWeights, samples: int
+) -> Confidence:
+    """Return how much the weights vary over resampled sets of segments."""
+    setup = replace(problem.setup, starts=(weights,), toward=problem.start)
+    tuned = dict(bootstrap(nbest, problem.stats, problem.metric, setup, range(samples)))
+    return confidence([tuned[sample] for sample in range(samples)])
 
 
 def _surface(

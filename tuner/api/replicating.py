@@ -33,6 +33,7 @@ from ..runs.inputs import write_inputs
 from ..runs.records import ReplicaResult, Scored, finish, is_finished, read_file, write_json
 from ..runs.replicas import SCORES, Chosen, Replicas, write_result
 from ..search.averaging import averaged_within, spread_size
+from ..search.contributions import contributions
 from ..search.length_penalty import penalised
 from ..search.optimization import Setup, optimize_stats
 from ..search.oracle import oracle
@@ -325,6 +326,7 @@ class ReplicaRun:
         weights = averaged_within(self.problem.setup.constraints, all_weights, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
         rows = [self._row(number) for number in numbers]
+        shares = contributions(searched, weights)
         document = write_result(
             self.folder.path,
             self.problem.metric,
@@ -339,11 +341,12 @@ class ReplicaRun:
             warnings=warnings_so_far(),
             left_out=left_out_so_far(),
             before=self._before(),
+            shares=shares,
         )
         more_choices = baselines if callable(baselines) else None
         files = self._baselines(numbers, weights, more_choices) if baselines else {}
         path, metric = self.folder.path, self.problem.metric
-        return Replicas(weights, document, metric, path, baselines=files)
+        return Replicas(weights, document, metric, path, baselines=files, contributions=shares)
 
     def _before(self) -> dict[str, dict[str, float | None]]:
         """Return the scores of the first hypotheses, and under the start weights."""

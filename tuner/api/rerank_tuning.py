@@ -91,7 +91,7 @@ class RerankTuned:
             f"{answers}{self.replicas.metric.display.labelled(document['metric'])}, on the lists "
             f"tuned on: first {dev['first']} -> averaged {dev['average']} (start weights "
             f"{dev['start']}; {counted(len(document['replicas']), 'search')})\n\n"
-            f"{_table(self.compared.document).text()}"
+            f"{_table(self.compared.document).text()}\n\n{self.replicas.weights_table.text()}"
         )
 
 

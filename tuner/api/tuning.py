@@ -26,6 +26,7 @@ from ..runs.replicas import Replicas, run
 from ..runs.result import Result
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
+from ..search.contributions import of_weights, table
 from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
 from ..weights.feature_weights import FeatureWeights
@@ -149,7 +150,7 @@ class TunedDecoder:
         result, display = self.result, self.metric.display
         form = display.shown
         gain = f"{form(result.start_score)} -> {form(result.score)}"
-        lines = [f"{display.labelled(result.metric)}: dev {gain}"]
+        lines = [f"{display.labelled(self.metric.name())} {gain} on dev"]
         lines[0] += f" (iteration {result.best} of {len(result.iterations)}; {result.stopped})"
         if result.held_out is not None:
             lines.append(f"held out {form(result.held_out)}")
@@ -163,7 +164,8 @@ class TunedDecoder:
                 f"test {form(result.test.score)}"
                 + ("" if untuned is None else f" (start weights {form(untuned.score)})")
             )
-        return lines
+        weights = table(of_weights(result.weights), self.metric)
+        return [*lines, "", weights.text(), "", result.metric]
 
     def __repr__(self) -> str:
         document = read_json(self.folder / "result.json")
@@ -177,9 +179,7 @@ class TunedDecoder:
         return f"TunedDecoder({', '.join(f'{key}={value!r}' for key, value in values.items())})"
 
     def __str__(self) -> str:
-        weights = self.result.weights.values.items()  # noqa: PD011  no data frame
-        lines = (f"{name} {' '.join(f'{number:.4g}' for number in row)}" for name, row in weights)
-        return "\n".join([*self.summary, f"weights: {', '.join(lines)}"])
+        return "\n".join(self.summary)
 
     def _repr_html_(self) -> str:
         return f"{_plot(self.rows, self.metric.display)}<pre>{html.escape(str(self))}</pre>"

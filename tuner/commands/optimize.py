@@ -59,7 +59,6 @@ def command(
     """  # noqa: D301  \b is click's sign for lines to leave alone
     _outputs.announce_compiling()
     _outputs.check_outputs(out, json_out, values["plot"])
-    _outputs.check_plot(values["plot"])
     if replicas is None:
         refuse(
             ("out_dir", "fresh", *(f"test_{name}" for name in _groups.TEST)), "needs --replicas"

@@ -31,7 +31,9 @@ from ..base.errors import counted
 from ..base.samples import deviation
 from ..base.team import Team
 from ..base.warn import collected_notices, notice, notices_behind
+from ..search import contributions
 from ..search.averaging import averaged_within, weight_spreads
+from ..search.contributions import Contribution
 from ..weights.feature_weights import FeatureWeights
 from . import experiment as single
 from .config import Experiment
@@ -78,6 +80,8 @@ class Replicas:
         The result of each replica of `tune`; empty for `replicate`.
     baselines
         Name -> files of other choices from the test lists, if `replicate` was asked for them.
+    contributions
+        What each averaged weight does in the lists; empty for `tune`.
     """
 
     weights: FeatureWeights
@@ -86,6 +90,7 @@ class Replicas:
     folder: Path = field(repr=False)
     results: tuple[Result, ...] = field(default=(), repr=False)
     baselines: dict[str, Chosen] = field(default_factory=dict, repr=False)
+    contributions: Sequence[Contribution] = field(default=(), repr=False)
 
     @property
     def weights_path(self) -> Path:
@@ -106,7 +111,18 @@ class Replicas:
         """Return the content of result.json."""
         return self.document
 
+    @property
+    def weights_table(self) -> tables.Table:
+        """The averaged weights, with what each does where that is known."""
+        rows = self.contributions or contributions.of_weights(self.weights)
+        return contributions.table(rows, self.metric)
+
     def __str__(self) -> str:
+        return f"{self._scores.text()}\n\n{self.weights_table.text()}"
+
+    @property
+    def _scores(self) -> tables.Table:
+        """The scores of each replica and of the average."""
         document = self.document
         average = {**document["average"]}
         average["test_score"] = (average["test"] or {}).get("score")
@@ -130,7 +146,7 @@ class Replicas:
                 for name, row in rows
             ],
             note=f"dev: on the lists tuned on.{unseen} sd: standard deviation over replicas.",
-        ).text()
+        )
 
     def _cell(self, row: Mapping[str, Any], key: str, *, is_spread: bool) -> str:
         if row.get(key) is None:
@@ -153,6 +169,7 @@ def write_result(
     warnings: Sequence[str] = (),
     left_out: int = 0,
     before: Mapping[str, Mapping[str, float | None]] | None = None,
+    shares: Sequence[Contribution] = (),
 ) -> dict[str, Any]:
     """Write result.json of a run with replicas, and return its content.
 
@@ -171,6 +188,8 @@ def write_result(
         The number of segments that lack an answer and were left out.
     before
         Scores of the first hypotheses (`first`) and under the start weights (`start`), if known.
+    shares
+        What each averaged weight does in the lists, if known.
     """
     dev, held_out, test = average
     document: dict[str, Any] = {
@@ -185,6 +204,7 @@ def write_result(
         },
         "replicas": list(rows),
         "weights": weight_spreads(weights),
+        **({"contributions": contributions.as_json(shares)} if shares else {}),
         **({"warnings": list(warnings)} if warnings else {}),
         **({"left_out": left_out} if left_out else {}),
     }

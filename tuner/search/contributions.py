@@ -84,7 +84,9 @@ MOST = 30
 
 def table(rows: Sequence[Contribution], metric: Metric) -> Table:
     """Return the weights as a table for the terminal and for pages."""
-    heaviest = sorted(rows, key=lambda row: -(row.share or abs(row.weight)))[:MOST]
+    heaviest = sorted(
+        rows, key=lambda row: -(abs(row.weight) if row.share is None else row.share)
+    )[:MOST]
     left_out, rows = len(rows) - len(heaviest), [row for row in rows if row in heaviest]
     columns, note = ["feature", "weight"], ""
     cells = [[row.name, f"{row.weight:.4g}"] for row in rows]

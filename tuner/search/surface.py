@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric
+from portmert.metrics._elementary import norm
 
 from .line_search import LineSearch
 from .problem import TuningProblem
@@ -59,7 +60,7 @@ def surfaces(
     most
         The number of features.
     """
-    size = float(np.linalg.norm(vector * problem.spread)) or 1.0
+    size = norm(vector * problem.spread) or 1.0
     shares = np.abs(vector * problem.spread)
     largest = sorted(sorted(range(len(names)), key=lambda f: -shares[f])[:most])
     free = np.full(len(names), np.inf)
