@@ -311,7 +311,7 @@ def test_the_default_says_what_weights_are_worth_on_unseen_text(tmp_path):
     # The deviation of the BLEU of 500 segments of ten words.
     assert 0.005 < report["unseen_error"] < 0.02
     score, error = (100 * report[f"unseen_{name}"] for name in ("score", "error"))
-    assert f"{100 * report['final_score']:.2f}, unseen {score:.2f} +- {error:.2f} (" in text
+    assert f"{100 * report['final_score']:.2f} (unseen {score:.2f} +- {error:.2f})\n" in text
 
 
 def test_the_default_says_that_it_stays_at_the_start():

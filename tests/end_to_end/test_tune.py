@@ -49,7 +49,7 @@ def test_tune_raises_the_dev_score_and_says_where_the_result_is(finished):
     assert estimates[0] < result["unseen_score"] <= max(estimates)
     assert f"unseen {100 * result['unseen_score']:.2f} (estimate" in shown.stdout
     assert f"weights: {folder / 'weights.json'}" in shown.stdout
-    assert f"dev {100 * result['start_dev_score']:.2f} -> " in shown.stdout
+    assert f" {100 * result['start_dev_score']:.2f} -> " in shown.stdout
     assert "iteration 1: optimizing over" in shown.stderr
 
 

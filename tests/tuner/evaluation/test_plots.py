@@ -19,7 +19,10 @@ LINES = ChartChoice("bleu", [Series("x & y", [1.0, 2.0, None], [1, 2, 3]), Serie
 CHARTS = [
     Chart("bars", "bars", "Bars", [BARS], x="score"),
     Chart("intervals", "intervals", "Intervals", [BARS], x="gain"),
-    *(Chart(kind, kind, kind.title(), [LINES], x="iteration", y="y") for kind in ("lines", "steps", "scatter")),
+    *(
+        Chart(kind, kind, kind.title(), [LINES], x="iteration", y="y")
+        for kind in ("lines", "steps", "scatter")
+    ),
     Chart("none", "lines", "Nothing", []),
 ]  # fmt: skip
 

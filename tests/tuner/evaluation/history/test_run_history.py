@@ -271,8 +271,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     [
         (STATE, '{"fingerprint": {"tune.replicas": "x"}}', "is not what portmert writes"),
         (STATE, '{"fingerprint": []}', "is not what portmert writes"),
-        ("iteration-01/scores.json", '{"dev_score": 1}', "(no number 'hypotheses')"),
-        ("iteration-01/optimized.json", '{"start_score": "x"}', "(no number 'start_score')"),
+        ("iteration-01/scores.json", '{"dev_score": 1}', "metric is not what portmert writes"),
+        (
+            "iteration-01/optimized.json",
+            '{"start_score": "x"}',
+            "next_score is not what",
+        ),
         ("iteration-01/weights.json", "{}", "no weights"),
     ],
 )
