@@ -106,16 +106,10 @@ def combine(
             every = len(of_parts) == len(parts)
             mean = _means(parts), Permuted.mean(of_parts) if every else None
             pooled = _pooled(parts, settings, number)
-            columns += [
-                Column(
-                    name,
-                    kind,
-                    sets,
-                    _estimates(samples, parts),
-                    evaluation.differences_of(samples, permuted),
-                )
-                for kind, (samples, permuted) in (("mean", mean), ("pooled", pooled))
-            ]
+            for kind, (samples, permuted) in (("mean", mean), ("pooled", pooled)):
+                estimates = _estimates(samples, parts)
+                tests = evaluation.differences_of(samples, permuted)
+                columns.append(Column(name, kind, sets, estimates, tests))
     first = [part.agreements[0].samples for part in measured]
     names = [name for name in first[0] if all(name in samples for samples in first)]
     values = {
@@ -193,15 +187,8 @@ def _scenarios(
             {key: previous[key] - current[key] for key in current if key in previous}
             for previous, current in zip(before or samples, samples, strict=True)
         ]
-        scenario_list.append(
-            Scenario(
-                name,
-                tuple(part.name for part in parts),
-                _estimates(samples, parts),
-                tuple(
-                    evaluation.estimates(drop, settings.level) if before else {} for drop in drops
-                ),
-            )
-        )
+        level, sets = settings.level, tuple(part.name for part in parts)
+        of_drops = tuple(evaluation.estimates(x, level) if before else {} for x in drops)
+        scenario_list.append(Scenario(name, sets, _estimates(samples, parts), of_drops))
         before = samples
     return tuple(scenario_list)

@@ -296,8 +296,9 @@ class _Test:
             moved = signs.reshape(len(signs), -1) @ columns.T
         return np.moveaxis(moved.reshape(len(moved), 2, 3, -1), 0, 2)
 
-    def human_sums(self, squares: FloatArray) -> FloatArray:
+    def human_sums(self, *, removed: bool) -> FloatArray:
         """Return (2, 3): judgments and sums of people's scores and of their squares."""
+        squares = self.row_squares if removed else self.squares
         return np.array(
             [
                 [
@@ -398,42 +399,31 @@ def _pearson_differences(
     """Return (R, Q) of each of Pearson's correlations, from sums over all tests."""
     first, second = pairs.T
     differences = {}
-    fixed = _total(test.sums(None, removed=False) for test in tests)
-    moved = _total(
-        test.sums(test_signs, removed=False) for test, test_signs in zip(tests, signs, strict=True)
-    )
-    human = _total(test.human_sums(test.squares) for test in tests)
-    for place, name in enumerate(_PEARSONS):
-        total, y, yy = human[place]
-        total = max(total, 1e-300)
-        sides = []
-        for x, xx, xy in _both_sides(fixed[place], moved[place], first, second):
-            squares = xx - x * x / total, yy - y * y / total
-            sides.append(np.nan_to_num(correlation(xy - x * y / total, *squares, total)))
-        differences[name] = sides[0] - sides[1]
-    if not any(test.several for test in tests):
-        return differences
-    fixed = _total(test.sums(None, removed=True) for test in tests)
-    moved = _total(
-        test.sums(test_signs, removed=True) for test, test_signs in zip(tests, signs, strict=True)
-    )
-    squared = _total(
-        test.squared_means(test_signs) for test, test_signs in zip(tests, signs, strict=True)
-    )
-    human = _total(test.human_sums(test.row_squares) for test in tests)
-    for place, name in enumerate(_REMOVED):
-        total, _, yy = human[place]
-        products = squared[place]
-        means = (
-            products[:, first, first]
-            + products[:, second, second]
-            - 2 * products[:, first, second]
-        ) / 4
-        sides = [
-            np.nan_to_num(correlation(xy, xx - means, yy, max(total, 1e-300)))
-            for _, xx, xy in _both_sides(fixed[place], moved[place], first, second)
-        ]
-        differences[name] = sides[0] - sides[1]
+    for removed in (False, True)[: 1 + any(test.several for test in tests)]:
+        fixed = _total(test.sums(None, removed=removed) for test in tests)
+        moved = _total(
+            test.sums(test_signs, removed=removed)
+            for test, test_signs in zip(tests, signs, strict=True)
+        )
+        squared = _total(
+            test.squared_means(test_signs) if removed else np.zeros(2)
+            for test, test_signs in zip(tests, signs, strict=True)
+        )
+        human = _total(test.human_sums(removed=removed) for test in tests)
+        for place, name in enumerate(_REMOVED if removed else _PEARSONS):
+            total, y, yy = human[place]
+            total = max(total, 1e-300)
+            sides = []
+            for x, xx, xy in _both_sides(fixed[place], moved[place], first, second):
+                if removed:
+                    products = squared[place]
+                    twice = products[:, first, first] + products[:, second, second]
+                    squares = xx - (twice - 2 * products[:, first, second]) / 4, yy
+                    sides.append(np.nan_to_num(correlation(xy, *squares, total)))
+                else:
+                    squares = xx - x * x / total, yy - y * y / total
+                    sides.append(np.nan_to_num(correlation(xy - x * y / total, *squares, total)))
+            differences[name] = sides[0] - sides[1]
     return differences
 
 

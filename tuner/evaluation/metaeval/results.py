@@ -1,7 +1,7 @@
 """The results of a meta-evaluation as plain data for JSON."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -16,61 +16,54 @@ _DECIMALS = 10
 
 def as_json(measured: evaluation.MetaEvaluation) -> dict[str, Any]:
     """Return all results on one test set as the JSON object of `portmert metaeval --json`."""
-    judged, settings = measured.judged, measured.settings
+    judged, settings, metrics = measured.judged, measured.settings, []
+    for metric in measured.agreements:
+        rates = [metric.display.of_oriented(score) for score in metric.system_scores]
+        metrics.append(
+            {
+                "label": metric.label,
+                "signature": metric.signature,
+                "system_scores": metric.system_scores,
+                **({"system_rates": rates} if metric.display.is_error_rate else {}),
+                "correlations": metric.correlations,
+                "document_spearman": metric.documents,
+                "epsilon": metric.epsilon,
+            }
+        )
     document: dict[str, Any] = {
         **({"name": measured.name} if measured.name else {}),
         "segments": len(judged.human),
-        "systems": list(judged.systems),
-        "documents": list(judged.document_names),
-        "human": judged.system_scores.tolist(),
+        "systems": judged.systems,
+        "documents": judged.document_names,
+        "human": judged.system_scores,
         "settings": {
             key: getattr(settings, key) for key in ("samples", "level", "resampled", "seed")
         },
-        "metrics": [_metric(metric) for metric in measured.agreements],
+        "metrics": metrics,
         "differences": _differences(
             [metric.label for metric in measured.agreements], measured.differences
         ),
     }
     if len(measured.document_values):
         better, at_least = evaluation.shares(measured.document_values)
-        document |= {"documents_better": better.tolist(), "documents_at_least": at_least.tolist()}
+        document |= {"documents_better": better, "documents_at_least": at_least}
     if judged.each is not None:
         document["judgments"] = len(judged.each.scores)
-    return {key: _rounded(value) for key, value in document.items()}
-
-
-def _metric(metric: evaluation.MetricAgreement) -> dict[str, Any]:
-    rates = [metric.display.of_oriented(score) for score in metric.system_scores]
-    return {
-        "label": metric.label,
-        "signature": metric.signature,
-        "system_scores": list(metric.system_scores),
-        **({"system_rates": rates} if metric.display.is_error_rate else {}),
-        "correlations": {name: asdict(value) for name, value in metric.correlations.items()},
-        "document_spearman": list(metric.documents),
-        "epsilon": metric.epsilon,
-    }
+    return dict(_plain(document))
 
 
 def _differences(
     labels: Sequence[str], differences: evaluation.Differences
 ) -> list[dict[str, Any]]:
     return [
-        {
-            "metric": labels[i],
-            "other": labels[j],
-            "correlations": {name: asdict(difference) for name, difference in row.items()},
-        }
+        {"metric": labels[i], "other": labels[j], "correlations": row}
         for (i, j), row in differences.items()
     ]
 
 
 def _correlations(labels: Sequence[str], rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return the correlations of each metric."""
-    return [
-        {"label": label, "correlations": {key: asdict(value) for key, value in row.items()}}
-        for label, row in zip(labels, rows, strict=True)
-    ]
+    return [{"label": label, "correlations": row} for label, row in zip(labels, rows, strict=True)]
 
 
 def combined_as_json(together: Combined) -> dict[str, Any]:
@@ -83,7 +76,7 @@ def combined_as_json(together: Combined) -> dict[str, Any]:
             {
                 "name": column.name,
                 "kind": column.kind,
-                "sets": list(column.sets),
+                "sets": column.sets,
                 "metrics": _correlations(labels, column.correlations),
                 "differences": _differences(labels, column.differences),
             }
@@ -92,21 +85,26 @@ def combined_as_json(together: Combined) -> dict[str, Any]:
         "scenarios": [
             {
                 "name": scenario.name,
-                "sets": list(scenario.sets),
+                "sets": scenario.sets,
                 "metrics": _correlations(labels, scenario.correlations),
                 "drops": _correlations(labels, scenario.drops),
             }
             for scenario in together.scenarios
         ],
-        "sets_better": {name: better.tolist() for name, (better, _) in shares.items()},
-        "sets_at_least": {name: at_least.tolist() for name, (_, at_least) in shares.items()},
+        "sets_better": {name: better for name, (better, _) in shares.items()},
+        "sets_at_least": {name: at_least for name, (_, at_least) in shares.items()},
     }
-    return {key: _rounded(value) for key, value in document.items()}
+    return dict(_plain(document))
 
 
-def _rounded(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """Return results in JSON's own types, rounded."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    elif is_dataclass(value):
+        value = vars(value)
     if isinstance(value, float):
         return None if np.isnan(value) else round(value, _DECIMALS) + 0.0
     if isinstance(value, dict):
-        return {key: _rounded(part) for key, part in value.items()}
-    return [_rounded(part) for part in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

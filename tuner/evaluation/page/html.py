@@ -103,37 +103,51 @@ def _sections(blocks: Sequence[Block]) -> tuple[list[Block], list[Any]]:
 
     A section is its heading and groups of neighbouring blocks of one type, with its name.
     """
-    head = list(itertools.takewhile(lambda block: not isinstance(block, Heading), blocks))
+    head: list[Block] = []
     sections: list[tuple[Heading, list[Block]]] = []
-    for block in blocks[len(head) :]:
+    for block in blocks:
         if isinstance(block, Heading):
             sections.append((block, []))
         else:
-            sections[-1][1].append(block)
+            (sections[-1][1] if sections else head).append(block)
     return head, [
-        (heading, [(name, list(x)) for name, x in itertools.groupby(parts, _type_name)])
+        (heading, [(x.__name__, list(group)) for x, group in itertools.groupby(parts, type)])
         for heading, parts in sections
         if parts
     ]
 
 
-def _type_name(block: Block) -> str:
-    return type(block).__name__
-
-
 def _browser(
     comparison: Mapping[str, Any], *, with_links: bool, with_segments: bool
 ) -> dict[str, Any]:
-    """Return the data of the segment browser, see segments.js."""
+    """Return the data of the segment browser in few letters, see segments.js."""
+    metrics = [ShownMetric.of(metric) for metric in comparison["metrics"]]
+    different = {row["segment"] for row in comparison["differences"]["segments"]}
+    segments = []
+    for number, segment in enumerate(comparison["segments"]):
+        is_different = number in different
+        if not with_segments and not is_different:
+            continue
+        drawn = ("links", "order", "v") if with_links or is_different else ()
+        texts = {
+            letter: [
+                [text["text"], *(_rounded(text.get(key), 4) for key in drawn or (None,) * 3)]
+                for text in segment[key_of_texts]
+            ]
+            for letter, key_of_texts in (("r", "references"), ("o", "outputs"))
+        }
+        scores = [
+            [_rounded(x.charted(score), 5) for score in segment["scores"].get(x.label) or ()]
+            for x in metrics
+        ]
+        row = {"n": number + 1, "s": segment["source"], **texts, "c": scores}
+        segments.append({**row, "m": _rounded(segment["reordering"], 4)})
     return {
         "systems": [system["name"] for system in comparison["systems"]],
-        "metrics": [
-            {"label": metric.directed, "percent": metric.in_percent}
-            for metric in map(ShownMetric.of, comparison["metrics"])
-        ],
+        "metrics": [{"label": x.directed, "percent": x.in_percent} for x in metrics],
         "replicas": any(system["replicas"] > 1 for system in comparison["systems"]),
         "opening": _opening(comparison),
-        "segments": _segments(comparison, with_links=with_links, with_segments=with_segments),
+        "segments": segments,
     }
 
 
@@ -160,42 +174,6 @@ def _opening(comparison: Mapping[str, Any]) -> int:
         return order[0]
     finer = [metric for metric in order if labels[metric].partition(":")[0] in {"port", "chrf"}]
     return next((metric for metric in finer if zeros(metric) <= MAX_ZEROS), min(order, key=zeros))
-
-
-def _segments(
-    comparison: Mapping[str, Any], *, with_links: bool, with_segments: bool
-) -> list[dict[str, Any]]:
-    """Return the segments in few letters, see segments.js."""
-    metrics = [ShownMetric.of(metric) for metric in comparison["metrics"]]
-    different = {row["segment"] for row in comparison["differences"]["segments"]}
-
-    def short(text: Mapping[str, Any], *, with_links: bool) -> list[Any]:
-        drawn = (text.get(key) if with_links else None for key in ("links", "order", "v"))
-        return [text["text"], *(_rounded(value, 4) for value in drawn)]
-
-    return [
-        {
-            "n": number + 1,
-            "s": segment["source"],
-            **{
-                letter: [
-                    short(text, with_links=with_links or number in different)
-                    for text in segment[texts]
-                ]
-                for letter, texts in (("r", "references"), ("o", "outputs"))
-            },
-            "c": [
-                [
-                    _rounded(metric.charted(score), 5)
-                    for score in segment["scores"].get(metric.label) or ()
-                ]
-                for metric in metrics
-            ],
-            "m": _rounded(segment["reordering"], 4),
-        }
-        for number, segment in enumerate(comparison["segments"])
-        if with_segments or number in different
-    ]
 
 
 def _rounded(value: Any, digits: int) -> Any:
