@@ -118,7 +118,7 @@ def _bootstrap(plan: SamplePlan, begin: int, end: int) -> FloatArray:
     metrics, places, tables, _, seed = plan
     segments = tables[0].shape[1]
     outputs = [output for table in tables for output in table]
-    sums = _Sums(outputs, _single_enough(tables))
+    sums = _Sums(outputs)
     rng, scores, show = streams.score_bootstrap(seed), [], current().progress
     for number, chunk in enumerate(plan.chunks(0)[:end]):
         show("resampling", number, end)
@@ -148,9 +148,8 @@ def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int) -> IntArr
     first_replicas, segments, width = first.shape
     first_sums = first.sum(axis=(0, 1))[:, np.newaxis]
     system_sums = np.stack([tables[i].sum(axis=(0, 1)) for i in members], axis=1)
-    single = _single_enough(tables)
-    sums_of_first = _Sums([first.reshape(-1, width)], single)
-    sums_of_others = _Sums([tables[i].reshape(-1, width) for i in members], single)
+    sums_of_first = _Sums([first.reshape(-1, width)])
+    sums_of_others = _Sums([tables[i].reshape(-1, width) for i in members])
     observed = [
         _scored(metric, system_sums, place) - _scored(metric, first_sums, place)
         for metric, place in zip(metrics, places, strict=True)
@@ -211,13 +210,14 @@ class _Sums:
     Parameters
     ----------
     outputs : N arrays (S, K) float64
-        Their rows are resampled.
-    single : (K,) bool
-        Columns for which float32 is exact.
+        Their rows are resampled. A sample has no more rows than there are.
     """
 
-    def __init__(self, outputs: Sequence[FloatArray], single: NDArray[np.bool_]) -> None:
+    def __init__(self, outputs: Sequence[FloatArray]) -> None:
         stacked = np.stack(outputs, axis=2)
+        whole = (stacked == np.rint(stacked)).all(axis=(0, 2))
+        highest = np.abs(stacked).max(axis=(0, 2)) * len(stacked)
+        single = whole & (highest <= 2.0**_SINGLE_BITS)
         self._shape = stacked.shape[1:]
         self._parts = [
             (columns, stacked[:, columns].reshape(len(stacked), -1).astype(dtype))
@@ -234,22 +234,10 @@ class _Sums:
         return sums
 
 
-def _single_enough(tables: Sequence[FloatArray]) -> NDArray[np.bool_]:
-    """Return (K,) whether sums of each column are whole numbers that float32 can hold."""
-    whole = np.all([(table == np.rint(table)).all(axis=(0, 1)) for table in tables], axis=0)
-    return np.asarray(whole & (highest_sums(tables) <= 2.0**_SINGLE_BITS))
-
-
 def _scored(metric: Metric, sums: FloatArray, places: IntArray) -> FloatArray:
     """Return the scores (...) of sums (K, ...)."""
     with faults_at("a sampled test set", InputError, InputError):
         return finite_scores(metric, np.moveaxis(sums[places], 0, -1))
-
-
-def highest_sums(tables: Sequence[FloatArray]) -> FloatArray:
-    """Return (K,) bounds of sums over all replicas of two systems."""
-    largest = np.max([np.abs(table).max(axis=(0, 1)) for table in tables], axis=0)
-    return np.asarray(largest * (max(len(table) for table in tables) * 2 * tables[0].shape[1]))
 
 
 SAMPLES = 10_000
@@ -398,7 +386,14 @@ def systems_tested(
         for metric, part in zip(metrics, columns, strict=True)
     ]
     if not is_resampled(tables[0].shape[1], resampling.samples):
-        return _untested(observed)
+        untested = [
+            [_spread(scores, np.empty((len(scores), 0)), None) for scores in of_metric]
+            for of_metric in observed
+        ]
+        return untested, [
+            [PairTest(spread.score - first.score) for spread in others]
+            for first, *others in untested
+        ]
     tables, places = _without_copies(tables, columns)
     sampled, randomized = samples_of(
         SamplePlan(metrics, places, tables, resampling.samples, resampling.seed)
@@ -486,20 +481,6 @@ def _t_test(
     return p, float(stdtrit(degrees, (1.0 + confidence) / 2.0)) * variance**0.5
 
 
-def _untested(
-    observed: Sequence[Sequence[Sequence[float]]],
-) -> tuple[list[list[Spread]], list[list[PairTest]]]:
-    """Return the scores of `systems_tested` where nothing can be resampled."""
-    spreads = [
-        [_spread(scores, np.empty((len(scores), 0)), None) for scores in of_metric]
-        for of_metric in observed
-    ]
-    return spreads, [
-        [PairTest(spread.score - of_metric[0].score) for spread in of_metric[1:]]
-        for of_metric in spreads
-    ]
-
-
 def holm(values: Sequence[float]) -> list[float]:
     """Return p-values corrected for their number by Holm's step-down method, in the same order.
 
@@ -536,7 +517,9 @@ def _exact(tables: Sequence[FloatArray]) -> list[FloatArray]:
     sums over all segments and replicas to fit into 53 bits. A sum is then the same in any order
     in which a matrix product takes it. The change is about 1e-16 of a column's sum.
     """
-    _, exponents = np.frexp(np.maximum(highest_sums(tables), 1.0))
+    largest = np.max([np.abs(table).max(axis=(0, 1)) for table in tables], axis=0)
+    highest_sums = largest * (max(len(table) for table in tables) * 2 * tables[0].shape[1])
+    _, exponents = np.frexp(np.maximum(highest_sums, 1.0))
     unit = np.ldexp(1.0, exponents - _EXACT_BITS)
     return [np.rint(table / unit) * unit for table in tables]
 

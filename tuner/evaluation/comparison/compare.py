@@ -139,22 +139,15 @@ def _read(request: CompareRequest, folder: Path) -> _Inputs:
     )
     materials = read_material(systems, test, link_sets, linker, preparation)
     if materials[0].links is None:
-        metrics = _without_links(metrics, test, are_default=not request.metrics)
+        linked = [metric for metric in metrics.values() if "links" in metric.needs]
+        if linked and request.metrics:
+            source = "" if test.source else "--source, the source text, and "
+            raise InputError(
+                f"metric {linked[0].name()} compares word orders and needs word alignments; give "
+                f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
+            )
+        metrics = {label: metric for label, metric in metrics.items() if metric not in linked}
     return _Inputs(systems, test, metrics, preparation, materials, annotator)
-
-
-def _without_links(
-    metrics: dict[str, Metric], test: TestFiles, *, are_default: bool
-) -> dict[str, Metric]:
-    """Return the metrics that need no links; refuse a metric of the user that needs them."""
-    linked = [metric for metric in metrics.values() if "links" in metric.needs]
-    if linked and not are_default:
-        source = "" if test.source else "--source, the source text, and "
-        raise InputError(
-            f"metric {linked[0].name()} compares word orders and needs word alignments; give "
-            f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
-        )
-    return {label: metric for label, metric in metrics.items() if metric not in linked}
 
 
 def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted]) -> dict[str, Any]:
@@ -187,7 +180,7 @@ def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted])
         "systems": [
             {
                 "name": system.name,
-                "kind": system.kind,
+                "kind": "files" if system.folder is None else "run",
                 "replicas": len(system.outputs),
                 "tuned_on": system.tuned_on,
                 # Sums over segments, means over replicas; of the reference closest in length.

@@ -69,11 +69,6 @@ class NamedSystem:
         of_lists = self.inputs is not None and self.inputs.config is None
         return self.folder is not None and not of_lists
 
-    @property
-    def kind(self) -> str:
-        """Return `run` or `files`."""
-        return "files" if self.folder is None else "run"
-
 
 @dataclass(frozen=True)
 class TestSet:
