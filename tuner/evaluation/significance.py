@@ -28,7 +28,6 @@ from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Level, Natural, Positive
 from ..base.samples import TIE, deviation, interval
-from ..base.team import Team
 from ..texts.statistics import finite_scores
 
 SingleArray = NDArray[np.float32]
@@ -78,16 +77,20 @@ def samples_of(plan: SamplePlan) -> tuple[list[list[FloatArray]], list[dict[int,
     replicas that systems have: system -> p of each metric.
     """
     kinds = [0, *sorted({len(table) for table in plan.tables[1:]})]
-    workers = current().cluster or Team(1)
-    shared, tasks = workers.shared(plan), []
+    workers, tasks = current().cluster, []
     for replicas in kinds:
         count = len(plan.chunks(replicas))
-        parts = min(workers.wait_for_workers(), count)
+        parts = 1 if workers is None else min(workers.wait_for_workers(), count)
         cuts = [count * part // parts for part in range(parts + 1)]
-        tasks += [(shared, replicas, *cut) for cut in itertools.pairwise(cuts)]
-    results = dict(workers.run(_sampled, tasks, phase="resampling"))
+        tasks += [(replicas, *cut) for cut in itertools.pairwise(cuts)]
+    if workers is None:
+        results = dict(enumerate(_sampled(plan, *task) for task in tasks))
+    else:
+        shared = workers.shared(plan)
+        shared_tasks = [(shared, *task) for task in tasks]
+        results = dict(workers.run(_sampled, shared_tasks, phase="resampling"))
     counts_of_kind: dict[int, list[Any]] = {replicas: [] for replicas in kinds}
-    for number, (_, replicas, *_) in enumerate(tasks):
+    for number, (replicas, *_) in enumerate(tasks):
         counts_of_kind[replicas].append(results[number])
     ends = np.cumsum([len(table) for table in plan.tables])[:-1]
     sampled = [np.split(scores, ends) for scores in np.concatenate(counts_of_kind.pop(0), axis=2)]

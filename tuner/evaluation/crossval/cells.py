@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,17 +257,17 @@ def measure(
         paths.append(path)
         stored_cell = None if path is None else _read(path)
         tasks.append((shared, choices[place], split, repeat, stored_cell))
-    results: dict[int, _Done] = {}
+    results: dict[int, tuple[Cell, Scores, tuple[str, ...]]] = {}
     for number, result in workers.run(_search, tasks, phase="tuning"):
         results[number], path = result, paths[number]
         if path is not None and tasks[number][4] is None:
-            _write(path, keys[number], result.cell)
-    for line in sorted({line for result in results.values() for line in result.lines}):
+            _write(path, keys[number], result[0])
+    for line in sorted({line for *_, lines in results.values() for line in lines}):
         notice(f"first split: {line}")
     warn_of(
         f"first split: {line}"
         for number, (_, choice, split, repeat, *_) in enumerate(tasks)
-        for line in results[number].cell.warnings
+        for line in results[number][0].warnings
         if split == repeat == 0 and not choice.without
     )
     rows = np.arange(math.prod(shape)).reshape(len(choices), -1).tolist()
@@ -306,12 +306,8 @@ def _plain(plan: CrossPlan, metric: str) -> Iterator[MeasuredChoice]:
         yield replace(_measured(plan, None, row), name=name)
 
 
-class _Done(NamedTuple):
-    """Result of a search, its scores by metric (seen, unseen), and its messages."""
-
-    cell: Cell
-    scores: dict[str, tuple[float, float]]
-    lines: tuple[str, ...]
+Scores = dict[str, tuple[float, float]]
+"""Metric -> score on the segments learnt from, and on the others."""
 
 
 def _search(
@@ -320,8 +316,8 @@ def _search(
     split: int,
     repeat: int,
     cell: Cell | None,
-) -> _Done:
-    """Search one cell, unless it is known, and judge."""
+) -> tuple[Cell, Scores, tuple[str, ...]]:
+    """Search one cell, unless it is known, and judge; return the messages of the search too."""
     nbest = leave_out(plan.nbest, choice.without)
     lines: list[str] = []
     if cell is None:
@@ -346,10 +342,10 @@ def _search(
     is_reported = split == repeat == 0 and not choice.without
     best = best_hypotheses(nbest, model_scores(nbest, cell.weights))
     scores = _scores(plan, best, split)
-    return _Done(cell, scores, tuple(lines) if is_reported else ())
+    return cell, scores, tuple(lines) if is_reported else ()
 
 
-def _scores(plan: CrossPlan, best: IntArray, split: int) -> dict[str, tuple[float, float]]:
+def _scores(plan: CrossPlan, best: IntArray, split: int) -> Scores:
     """Return the score by each metric of (S,) hypotheses on the two parts of a split."""
     seen, unseen = (best[part] for part in plan.parts(split))
 
@@ -363,7 +359,7 @@ def _scores(plan: CrossPlan, best: IntArray, split: int) -> dict[str, tuple[floa
 
 
 def _measured(
-    plan: CrossPlan, choice: Choice | None, row: list[tuple[Cell, dict[str, tuple[float, float]]]]
+    plan: CrossPlan, choice: Choice | None, row: list[tuple[Cell, Scores]]
 ) -> MeasuredChoice:
     shape = (plan.splits, plan.seeds)
 

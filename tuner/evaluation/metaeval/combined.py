@@ -19,14 +19,15 @@ EVERYTHING = "all"
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Results of a group of test sets.
+    """Results of a group of test sets, or of one.
 
     Parameters
     ----------
     name
         Name of the group.
     kind
-        `mean` if correlations are means over the sets, `pooled` if of all data points.
+        `mean` if correlations are means over the sets, `pooled` if of all data points; empty: of
+        one set.
     sets
         Names of the test sets.
     correlations
@@ -38,6 +39,12 @@ class Column:
     sets: tuple[str, ...]
     correlations: tuple[dict[str, evaluation.Estimate], ...]
     differences: evaluation.Differences
+
+
+def column_of(part: evaluation.MetaEvaluation) -> Column:
+    """Return the results of one test set."""
+    correlations = tuple(metric.correlations for metric in part.agreements)
+    return Column(part.name, "", (part.name,), correlations, part.differences)
 
 
 @dataclass(frozen=True, eq=False)

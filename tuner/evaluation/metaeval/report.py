@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ...base.tables import Block, Table
 from ..document import Chart, ChartChoice, Document, Heading, Paragraph, Series
 from ..formatting import LIKELY
 from . import evaluation
-from .combined import Combined
+from .combined import Column, Combined, column_of
 from .tables import Row, combined_tables, measure_name, scenario_table, shown, tables, with_level
 
 MAX_ROWS = 15
@@ -58,14 +59,6 @@ _NOTE = (
 )
 
 
-class Group(NamedTuple):
-    """Correlations and differences of all metrics on one test set, or on several."""
-
-    name: str
-    rows: Sequence[Row]
-    differences: evaluation.Differences
-
-
 def document_of(
     parts: Sequence[evaluation.MetaEvaluation],
     together: Combined | None,
@@ -102,18 +95,12 @@ def document_of(
     )
 
 
-def _groups(parts: Sequence[evaluation.MetaEvaluation], together: Combined | None) -> list[Group]:
+def _groups(parts: Sequence[evaluation.MetaEvaluation], together: Combined | None) -> list[Column]:
     """Return the correlations to show, those to sort metrics by first: the mean of all sets."""
-    groups = [
-        Group(part.name, [metric.correlations for metric in part.agreements], part.differences)
-        for part in parts
-    ]
+    groups = [column_of(part) for part in parts]
     if together is None:
         return groups
-    columns = [
-        Group(f"{column.name}, {column.kind}", column.correlations, column.differences)
-        for column in together.columns
-    ]
+    columns = [replace(x, name=f"{x.name}, {x.kind}") for x in together.columns]
     return columns[-2:-1] + columns[:-2] + columns[-1:] + groups
 
 
@@ -127,7 +114,7 @@ def summary(parts: Sequence[evaluation.MetaEvaluation], together: Combined | Non
         return _best("Agreement with people, best first", labels, group)
     sets = counted(len(means[-1].sets), "test set")
     title = f"Agreement with people, means over {sets}, best first"
-    group = Group("", means[-1].correlations, means[-1].differences)
+    group = replace(means[-1], name="")
     blocks = _best(title, labels, group)
     pooled = [column for column in columns if column.kind == "pooled"]
     if len(pooled) > 1:  # the tables of the EDPM draft
@@ -163,21 +150,21 @@ def agreement(row: Row) -> float | None:
     return float(np.mean(defined)) if defined else None
 
 
-def _main_measure(group: Group) -> str:
+def _main_measure(group: Column) -> str:
     """Return the measure by which metrics are compared."""
-    return BOTH[1] if BOTH[1] in group.rows[0] else "segment.pearson"
+    return BOTH[1] if BOTH[1] in group.correlations[0] else "segment.pearson"
 
 
-def _by_agreement(group: Group) -> list[int]:
+def _by_agreement(group: Column) -> list[int]:
     """Return the indices of metrics, the best agreement first. Equal ones keep their order."""
-    values = [agreement(row) for row in group.rows]
+    values = [agreement(row) for row in group.correlations]
     return sorted(
         range(len(values)),
         key=lambda metric: (values[metric] is None, -round(values[metric] or 0.0, 12)),
     )
 
 
-def _beaten(group: Group, measure: str) -> dict[int, list[int]]:
+def _beaten(group: Column, measure: str) -> dict[int, list[int]]:
     """Return for each metric the metrics that it beats beyond chance."""
     beaten: dict[int, list[int]] = defaultdict(list)
     for (i, j), row in group.differences.items():
@@ -188,10 +175,10 @@ def _beaten(group: Group, measure: str) -> dict[int, list[int]]:
     return beaten
 
 
-def _headline(labels: Sequence[str], group: Group) -> str:
+def _headline(labels: Sequence[str], group: Column) -> str:
     """Return which metric agrees best, and whether that may be luck."""
     best, measure = _by_agreement(group)[0], _main_measure(group)
-    if agreement(group.rows[best]) is None:
+    if agreement(group.correlations[best]) is None:
         return "No agreement can be computed: scores are constant, or there is one segment only."
     line, count = f"{labels[best]} agrees best with people", len(labels) - 1
     worse = len(_beaten(group, measure)[best])
@@ -202,10 +189,10 @@ def _headline(labels: Sequence[str], group: Group) -> str:
     return f"{line}."
 
 
-def _best(title: str, labels: Sequence[str], group: Group) -> list[Block]:
+def _best(title: str, labels: Sequence[str], group: Column) -> list[Block]:
     """Return the table of metrics, and a sentence for each measure: which metrics beat which."""
-    has_systems = BOTH[1] in group.rows[0]
-    measures = [name for name in SUMMARY if name in group.rows[0]]
+    has_systems = BOTH[1] in group.correlations[0]
+    measures = [name for name in SUMMARY if name in group.correlations[0]]
     measure = _main_measure(group)
     beaten, order = _beaten(group, measure), _by_agreement(group)
     headers = ["metric", *(["agreement"] if has_systems else [])]
@@ -213,7 +200,7 @@ def _best(title: str, labels: Sequence[str], group: Group) -> list[Block]:
     headers += ["beats"] if group.differences else []
     rows = []
     for metric in order[:MAX_ROWS]:
-        estimates = group.rows[metric]
+        estimates = group.correlations[metric]
         row = [labels[metric], *([shown(agreement(estimates))] if has_systems else [])]
         row += [shown(estimates[name].value) for name in measures]
         rows.append(row + ([str(len(beaten[metric]))] if group.differences else []))
@@ -227,12 +214,12 @@ def _best(title: str, labels: Sequence[str], group: Group) -> list[Block]:
     table = _summary_table(title, headers, rows, "; ".join(notes) + "." if notes else "")
     if not group.differences:
         return [table]
-    compared = [name for name in COMPARED if name in group.rows[0]]
+    compared = [name for name in COMPARED if name in group.correlations[0]]
     return [table, *(_sentence(labels, group, order, name) for name in compared)]
 
 
 def _sentence(
-    labels: Sequence[str], group: Group, order: Sequence[int], measure: str
+    labels: Sequence[str], group: Column, order: Sequence[int], measure: str
 ) -> Paragraph:
     """Return which metrics beat which on a measure."""
     beaten, parts = _beaten(group, measure), []
@@ -252,11 +239,11 @@ def _sentence(
 def _charts(
     parts: Sequence[evaluation.MetaEvaluation],
     together: Combined | None,
-    groups: Sequence[Group],
+    groups: Sequence[Column],
 ) -> Iterator[Chart]:
     """Yield the agreement of metrics with intervals, scatter plots, and scenarios."""
     labels, order = [x.label for x in parts[0].agreements], _by_agreement(groups[0])
-    measures = list(dict.fromkeys(name for group in groups for name in group.rows[0]))
+    measures = list(dict.fromkeys(name for group in groups for name in group.correlations[0]))
     yield Chart(
         "agreement",
         "intervals",
@@ -269,7 +256,7 @@ def _charts(
                 marker=0,
             )
             for measure in measures
-            if any(measure in group.rows[0] for group in groups[:MAX_SETS])
+            if any(measure in group.correlations[0] for group in groups[:MAX_SETS])
         ],
         f"With {100 * parts[0].settings.level:g} % intervals.",
         x="agreement",
@@ -292,12 +279,12 @@ def _charts(
         yield _scenarios(together, labels, order[:MAX_BARS], measures)
 
 
-def _agreements(groups: Sequence[Group], order: Sequence[int], measure: str) -> list[Series]:
+def _agreements(groups: Sequence[Column], order: Sequence[int], measure: str) -> list[Series]:
     """Return the agreement of each metric on each group of test sets."""
     series = []
     for colour, group in enumerate(groups):
         nothing = evaluation.Estimate(None, None, None)
-        estimates = [group.rows[metric].get(measure, nothing) for metric in order]
+        estimates = [group.correlations[metric].get(measure, nothing) for metric in order]
         if any(estimate.value is not None for estimate in estimates):
             values, low, high = (
                 [getattr(estimate, end) for estimate in estimates]

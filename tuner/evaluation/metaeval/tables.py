@@ -12,7 +12,7 @@ from ...base.numbers import shown_p
 from ...base.tables import Table
 from ..formatting import decimals
 from . import evaluation
-from .combined import Combined
+from .combined import Combined, column_of
 
 SCENARIO = ("system.spearman", "segment.acc_eq", "segment.pearson", "likeness.king")
 """Measures in tables of scenarios, if the data are enough for them."""
@@ -239,14 +239,11 @@ def _means_and_shares(together: Combined) -> Iterator[Table]:
 
 def _across(together: Combined, labels: Sequence[str], name: str) -> Table | None:
     """Return one measure on each test set and on several together."""
-    columns = {
-        part.name: [metric.correlations.get(name) for metric in part.agreements]
-        for part in together.parts
-    } | {
-        f"{column.name}, {column.kind}": [row.get(name) for row in column.correlations]
-        for column in together.columns
-    }
-    columns = {title: estimates for title, estimates in columns.items() if any(estimates)}
+    columns = {}
+    for column in (*map(column_of, together.parts), *together.columns):
+        estimates = [row.get(name) for row in column.correlations]
+        if any(estimates):
+            columns[", ".join(filter(None, (column.name, column.kind)))] = estimates
     if not columns:
         return None
     rows = [
