@@ -137,9 +137,7 @@ def annotate(
         opened(executor),
         closing(
             annotating.opened(
-                annotator,
-                processes=processes or available_processors(),
-                max_failed=max_failed,
+                annotator, processes=processes or available_processors(), max_failed=max_failed
             )
         ) as texts,
     ):

@@ -87,11 +87,7 @@ def compare(
         timing=timing,
     )
     with (
-        using(
-            threads=threads,
-            annotation_cache=annotation_cache,
-            progress=progress,
-        ),
+        using(threads=threads, annotation_cache=annotation_cache, progress=progress),
         opened(executor),
         preparing(annotator) as prepare,
     ):

@@ -45,11 +45,7 @@ def report(
     """
     run = Path(run)
     with (
-        using(
-            threads=threads,
-            annotation_cache=annotation_cache,
-            progress=progress,
-        ),
+        using(threads=threads, annotation_cache=annotation_cache, progress=progress),
         preparing(annotator) as prepare,
     ):
         history = run_history.read_history(

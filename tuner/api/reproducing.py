@@ -96,18 +96,11 @@ def reproduce(
         out = output / "paper.md"
     files.check_writable(out)
     with (
-        using(
-            annotation_cache=annotation_cache,
-            progress=progress,
-        ),
+        using(annotation_cache=annotation_cache, progress=progress),
         opened(place),
         preparing(annotator) as prepare,
     ):
         headlines, filled = fill(
-            config,
-            experiments,
-            scored_with or SCORED_WITH,
-            published=published,
-            prepare=prepare,
+            config, experiments, scored_with or SCORED_WITH, published=published, prepare=prepare
         )
     return Reproduced(tuple(headlines), filled, out)

@@ -66,9 +66,7 @@ def pipeline_of(text: str | Sequence[str] | TextPipeline, model: PathLike | None
 
 
 @contextmanager
-def preparing(
-    annotator: str | Annotator | None,
-) -> Iterator[Prepare]:
+def preparing(annotator: str | Annotator | None) -> Iterator[Prepare]:
     """Give a function that prepares texts for metrics; its annotators are closed at the end.
 
     Parameters

@@ -44,8 +44,5 @@ def command(*, without: tuple[str, ...], **values: Any) -> portmert.Report:
     _groups.take_constraints(values)
     lists = _groups.take_lists(values)
     return portmert.crossval(
-        lists,
-        without=list(map(names, without)),
-        timing=not values.pop("no_timing"),
-        **values,
+        lists, without=list(map(names, without)), timing=not values.pop("no_timing"), **values
     )

@@ -54,8 +54,7 @@ def command(folder: Path, **values: Any) -> None:
 
     with notices_to(VOICE.say):
         demo = run_demo(
-            folder,
-            **{name: value for name, value in values.items() if value is not None},
+            folder, **{name: value for name, value in values.items() if value is not None}
         )
     headers = ["system"]
     for part in SETS:

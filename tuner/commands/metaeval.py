@@ -60,9 +60,7 @@ def command(*, sets: Path | None, show_all: bool, **values: Any) -> portmert.Rep
     if len(set(values["metric"])) < len(values["metric"]):
         raise click.UsageError("--metric names one metric twice")
     evaluated = portmert.metaeval(
-        sets or portmert.JudgedSet(**single),
-        resampling=_groups.take_resampling(values),
-        **values,
+        sets or portmert.JudgedSet(**single), resampling=_groups.take_resampling(values), **values
     )
     return replace(evaluated, form="long") if show_all else evaluated
 

@@ -61,12 +61,7 @@ def command(
     judged = portmert.JudgedSet(**{name: values.pop(name) for name in of_set})
     _outputs.check_outputs(out, json_out, latex_out)
     _outputs.announce_compiling()
-    trained = portmert.train_metric(
-        judged,
-        features=features,
-        resources=resources,
-        **values,
-    )
+    trained = portmert.train_metric(judged, features=features, resources=resources, **values)
     if out is not None:
         write_text(out, trained.model)
     _outputs.show(trained.report, json_out=json_out, latex_out=latex_out)

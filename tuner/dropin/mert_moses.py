@@ -269,11 +269,7 @@ class _Run:
             if not path.is_file():
                 raise StateError(f"{path}: is not there; leave out --skip-decoder")
         with collected_notices() as notes:
-            lists, _ = extract(
-                paths,
-                self.request.references,
-                self.request.scorer,
-            )
+            lists, _ = extract(paths, self.request.references, self.request.scorer)
         if lists.feature_names != self.names:
             raise InputError(
                 f"{paths[0]}: features {' '.join(mert.column_names(lists.feature_names))}, but "
@@ -305,11 +301,7 @@ class _Run:
         dealt = 1 if request.optimizer.holds_out else step  # the same folds in every step
         seed = SEEDS * request.seed + dealt * (1000 if request.predictable_seeds else 1)
         search = partial(
-            mert.search,
-            lists,
-            request.scorer.metric,
-            active=request.active,
-            seed=seed,
+            mert.search, lists, request.scorer.metric, active=request.active, seed=seed
         )
         with collected_notices() as notes:
             if request.from_pro:

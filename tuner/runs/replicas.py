@@ -235,12 +235,7 @@ def run(experiment: Experiment, *, fresh: bool = False) -> Result | Replicas:
         tunings, results = _Tunings(experiment, folder), []
         for number, (replica, shared) in enumerate(tunings.replicas(), 1):
             with notices_behind(f"replica {number}"):
-                results.append(
-                    single.run(
-                        replica,
-                        shared=shared,
-                    )
-                )
+                results.append(single.run(replica, shared=shared))
         return tunings.finish(results)
 
 

@@ -77,10 +77,7 @@ class Evaluator:
         def opened() -> TextAnnotator | None:
             if experiment.annotator is None:
                 return None
-            return open_annotator(
-                experiment.annotator,
-                processes=experiment.threads,
-            )
+            return open_annotator(experiment.annotator, processes=experiment.threads)
 
         return Preparation.of([experiment.metric], experiment.data.pipeline, opened)
 
