@@ -87,15 +87,6 @@ class IterationSearch(NextStep):
 
 
 @dataclass(frozen=True)
-class TestScores:
-    """What scores.json says of the output on a test set."""
-
-    metric: str
-    score: float
-    parts: dict[str, float]
-
-
-@dataclass(frozen=True)
 class AverageScores:
     """What scores.json says of the output under the average of the replicas' weights."""
 

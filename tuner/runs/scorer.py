@@ -27,7 +27,7 @@ from ..texts.prepare import Preparation
 from ..texts.statistics import compute_stats, finite_scores, notices
 from ..weights.feature_weights import FeatureWeights
 from .config import Experiment
-from .records import Scored, TestScores, finish, is_finished, read_file
+from .records import Scored, finish, is_finished, read_file
 
 
 @dataclass(eq=False, repr=False)
@@ -197,9 +197,10 @@ class Evaluator:
             lines = (" ".join(best.words(row)) + "\n" for row in range(len(best)))
             write_text(folder / "output.txt", "".join(lines))
             scored = self._scored(self._stats(nbest, self._references("test", vocabulary)))
-            finish(scores, TestScores(self.signature, scored.score, scored.parts))
-        content = read_file(scores, TestScores)
-        return Scored(content.score, content.parts)
+            finish(
+                scores, {"metric": self.signature, "score": scored.score, "parts": scored.parts}
+            )
+        return read_file(scores, Scored)
 
     def for_metric(self, nbest: NBest) -> tuple[NBest, Callable[[IntArray], Texts] | None]:
         """Return a list with texts as the metric sees them, and a function that annotates them."""

@@ -9,8 +9,7 @@ from portmert.metrics.terp import Ter
 from portmert.tuner.base.errors import StateError
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import today
-from portmert.tuner.runs.records import TestScores as Scores
-from portmert.tuner.runs.records import read_file, write_json
+from portmert.tuner.runs.records import Scored, read_file, write_json
 from portmert.tuner.runs.result import Iteration, best_iteration, enough, stop_reason
 
 TUNE = Tune(Path("run"), iterations=5, patience=2, min_weight_change=0.01, min_gain=1.0)
@@ -128,14 +127,14 @@ def test_the_date_of_a_header_can_be_set(monkeypatch):
     [
         ({"score": "1"}, "score"),
         ({"score": True}, "score"),
-        ({}, "metric"),
+        ({}, "score"),
         ({"parts": [1]}, "parts"),
     ],
 )
 def test_a_key_of_a_run_file_that_is_damaged_is_named(tmp_path, content, key):
-    path, whole = tmp_path / "scores.json", {"metric": "m", "score": 1, "parts": {"bp": 0.5}}
+    path, whole = tmp_path / "scores.json", {"score": 1, "parts": {"bp": 0.5}}
     write_json(path, whole)
-    assert read_file(path, Scores) == Scores(**whole)
+    assert read_file(path, Scored) == Scored(**whole)
     write_json(path, content if not content else whole | content)
     with pytest.raises(StateError, match=f"{key} is not what portmert writes there; is the"):
-        read_file(path, Scores)
+        read_file(path, Scored)
