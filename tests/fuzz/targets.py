@@ -15,6 +15,7 @@ from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.files import read_lines
 from portmert.tuner.components import registry
+from portmert.tuner.graphs.collection import Graphs
 from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -32,6 +33,8 @@ from tests.support.run_folders import (
     write_lines,
     write_lists,
 )
+from tests.tuner.graphs.test_graphs import DATA as GRAPHS
+from tests.tuner.graphs.test_graphs import FST, HYPERGRAPH, KALDI, OSGX, PLF, SLF
 
 SEGMENTS = 3
 LISTED = [
@@ -55,7 +58,7 @@ def make_targets(folder: Path) -> list[Target]:
     makers = (
         _lists, _beside_lists, _joined_lists, _columns, _speech_folders, _scores, _gold_edits,
         _texts, _paths, _features, _statistics, judges.targets, moses.targets,
-        commands.targets, _configs, _runs, _caches, _records,
+        commands.targets, _graphs, _configs, _runs, _caches, _records,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good
@@ -447,6 +450,22 @@ name = "mert"
 signs = {{ F1 = "-" }}
 bounds = {{ F0 = [-3, 3] }}
 """
+
+
+def _graphs(folder):
+    texts = {
+        "slf": SLF, "openfst": FST, "kaldi-lattice": KALDI, "moses-hypergraph": HYPERGRAPH,
+        "osgx": OSGX, "plf": PLF, "cdec-json": (GRAPHS / "cdec.hg.json").read_text(),
+    }  # fmt: skip
+    for name, text in texts.items():
+        place = new_place(folder, f"graphs-{name}")
+        (place / "graph").write_text(text, encoding="utf-8")
+        columns = Graphs.read([place / "graph"], Vocabulary()).ones
+        (place / "weights").write_text(columns.to_json(), encoding="utf-8")
+        call = ("rerank", "--graphs", "{}", "--weights", "weights", "--mbr", "chrf")
+        yield Target(place.name, (*call, "--out", "best"), ("graph",), out=("best",), packs=True)
+        named = (*call, "--graph-format", name, "--out", "best")
+        yield Target(place.name, named, ("graph",), out=("best",))
 
 
 def _configs(folder):
