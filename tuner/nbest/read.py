@@ -12,7 +12,7 @@ from portmert.metrics._shared import flat
 from ..base.errors import InputError, counted
 from ..base.warn import notice
 from .merging import ListArrays, Merger, empty_rows
-from .model import NBest
+from .model import NBest, taken
 from .readers._base import Reader
 from .readers.moses import MosesReader
 from .records import ListFile, SegmentNames, read_list
@@ -87,23 +87,9 @@ def read_nbest(
 
 
 def read_first_hypotheses(path: Path, vocabulary: _base.Vocabulary, *, segments: int) -> NBest:
-    """Read a Moses list's first hypothesis of each segment: the decoder's own output.
-
-    The others are not parsed.
-
-    Raises
-    ------
-    InputError
-        As `read_nbest`.
-    """
-    file = read_list(path)
-    firsts: dict[bytes, bytes] = {}
-    for line in file.byte_lines():
-        firsts.setdefault(line.partition(b"|||")[0].strip(), line)
-    data = b"".join(line + b"\n" for line in firsts.values())
-    merger = Merger()
-    merger.add(MosesReader().read(replace(file, memory=data, segments=segments), vocabulary))
-    return merger.finish(vocabulary, segments, file.names)
+    """Read a Moses list's first hypothesis of each segment: the decoder's own output."""
+    nbest = read_nbest([path], vocabulary, segments=segments)
+    return taken(nbest, nbest.offsets[:-1], np.arange(segments + 1))
 
 
 def merge(lists: Sequence[NBest]) -> NBest:

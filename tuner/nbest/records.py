@@ -314,10 +314,5 @@ def read_list(path: Path | str) -> ListFile:
     if not Path(where).is_file():  # a pipe; or it is not there
         file = ListFile(where, read_bytes(path).removeprefix(BYTE_ORDER_MARK))
     if not next(file.blocks(), b""):
-        raise empty_list(where)
+        raise InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")
     return file
-
-
-def empty_list(where: str) -> InputError:
-    """Return the error of a list without a byte."""
-    return InputError(f"{where}: empty file, expected an n-best list; did the decoder fail?")

@@ -60,7 +60,15 @@ def compute_stats(metric: Metric, batch: Batch, *, outputs: Sequence[str] = ()) 
             begin = time.monotonic()
             last = int(np.searchsorted(batch.offsets, batch.offsets[first] + pace))
             last = min(max(last, first + 1), end)
-            _fill(stats, metric, batch, range(first, last), outputs)
+            part = batch.segments(first, last)
+            rows = stats[batch.offsets[first] : batch.offsets[last]]
+            try:
+                rows[:] = checked_stats(metric, part, len(rows))
+            except ValueError:  # metrics notice a wrong link at no cost; here it gets a place
+                if "links" in metric.needs:
+                    _check_links(part, first, outputs)
+                raise
+            _check_finite(metric, part, rows, first, outputs)
             is_fast = time.monotonic() - begin < _SECONDS
             pace = min(2 * pace, HYPOTHESES_PER_CHUNK) if is_fast else max(pace // 2, 1)
             first = last
@@ -71,21 +79,6 @@ def compute_stats(metric: Metric, batch: Batch, *, outputs: Sequence[str] = ()) 
     else:
         each(work, len(chunks))
     return stats
-
-
-def _fill(
-    stats: FloatArray, metric: Metric, batch: Batch, segments: range, outputs: Sequence[str]
-) -> None:
-    """Compute the statistics of some segments, and put them into their place."""
-    first, last = segments.start, segments.stop
-    part, rows = batch.segments(first, last), slice(batch.offsets[first], batch.offsets[last])
-    try:
-        stats[rows] = checked_stats(metric, part, len(part.hypotheses))
-    except ValueError:  # metrics notice a wrong link at no cost; here it gets a place
-        if "links" in metric.needs:
-            _check_links(part, first, outputs)
-        raise
-    _check_finite(metric, part, stats[rows], first, outputs)
 
 
 def checked_stats(metric: Metric, batch: Batch, rows: int) -> FloatArray:

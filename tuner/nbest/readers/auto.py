@@ -7,11 +7,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Vocabulary
-
 from ...base.errors import ConfigError, InputError, shown
 from ...families import component, fault_of, names
-from ..merging import ListArrays
 from ..records import ListFile
 from ._base import Reader
 from .moses import MosesReader
@@ -110,7 +107,3 @@ class Auto(Reader):
             f"lists that is recognised; "
             f"{advice or 'name it by --nbest-format (plain hypotheses are flat:n=N)'}{unusable}"
         )
-
-    def read(self, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
-        """Parse a whole file."""
-        return self.detect(file).read(file, vocabulary)
