@@ -22,7 +22,7 @@ def test_no_two_streams_of_a_run_are_the_same(seed):
     begun += [streams.replica(seed, number) for number in range(1, 10)]
     begun.append(streams.weight_bootstrap(seed))
     held_out = streams.held_out(seed).bit_generator.seed_seq
-    first = int(held_out.generate_state(1, np.uint64)[0] >> 1)
+    first = int(held_out.generate_state(1, np.uint64)[0]) >> 1
     assert len({*begun, first}) == len(begun) + 1
 
 
@@ -45,7 +45,7 @@ def test_no_two_streams_of_a_cross_validation_are_the_same(seed):
     searches = {streams.split_search(seed, *number) for number in numbers}
     assert len(searches) == len(numbers)
     halves = [streams.split(seed, split).bit_generator.seed_seq for split in range(1, 9)]
-    assert not searches & {int(one.generate_state(1, np.uint64)[0] >> 1) for one in halves}
+    assert not searches & {int(one.generate_state(1, np.uint64)[0]) >> 1 for one in halves}
 
 
 @given(SEEDS)
@@ -58,7 +58,7 @@ def test_streams_are_those_of_the_paths_written_down():
     drawn = streams.held_out(7).integers(0, 1000, 3).tolist()
     sequence = np.random.SeedSequence((7, 0))
     assert drawn == np.random.default_rng(sequence).integers(0, 1000, 3).tolist()
-    expected = np.random.SeedSequence((7, 3)).generate_state(1, np.uint64)[0] >> 1
+    expected = np.random.SeedSequence((7, 3)).generate_state(1, np.uint64)[0].item() >> 1
     assert streams.iteration(7, 3) == int(expected)
     assert streams.replica(7, 1) == 7
     child = np.random.SeedSequence(7).spawn(2)[1]
