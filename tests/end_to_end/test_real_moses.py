@@ -3,9 +3,12 @@
 import gzip
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.nbest.read import read_nbest
 from tests.support.cli import fault, run
 from tests.support.places import PROGRAMS, ROOT, programs
 from tests.support.real_moses import real_system
@@ -114,3 +117,18 @@ def test_lattice_samples_are_hypotheses_too(tmp_path, system):
     said = fault(*command, "--working-dir", work, "--continue", "--lattice-samples=40")
     assert "run2.lsamp40.out.gz" in said
     assert before == (work / "moses.ini").read_text().splitlines()[-10:]
+
+
+def test_the_graphs_of_the_real_decoder_hold_its_lists(tmp_path):
+    decoder, source = real_system(tmp_path)
+    decoder = replace(decoder, graphs=True)
+    weights, graphs = decoder.read_weights(), tmp_path / "graphs.gz"
+    decoder.decode(
+        weights, source=source, size=20, out=tmp_path / "list", workdir=tmp_path, graphs=graphs
+    )
+    decoder.harvest([graphs], [weights], size=20, out=tmp_path / "harvest")
+    lists = [read_nbest([tmp_path / name], Vocabulary()) for name in ("list", "harvest")]
+    of_moses, of_graphs = ([*map(nbest.texts.words, range(len(nbest.texts)))] for nbest in lists)
+    assert lists[0].offsets.tolist() == lists[1].offsets.tolist()
+    assert sorted(map(tuple, of_moses)) == sorted(map(tuple, of_graphs))
+    assert lists[0].texts.links.row(0).tolist() == lists[1].texts.links.row(0).tolist()
