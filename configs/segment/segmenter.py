@@ -1,4 +1,4 @@
-"""Puts the blanks back: `plibrilado` becomes `pli bri lado`.
+"""Puts the blanks back: `helivedahardlife` becomes `he lived a hard life`.
 
 python3 configs/segment/segmenter.py WEIGHTS SIZE <TEXT    prints n-best lists
 python3 configs/segment/segmenter.py lines                 answers lines of JSON
@@ -10,7 +10,7 @@ import math
 import sys
 from pathlib import Path
 
-words = Path("configs/quality/dev.ref").read_text().split()
+words = Path("configs/tanaka/dev.ref").read_text().split()
 counts = collections.Counter(words)
 
 
