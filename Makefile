@@ -15,7 +15,7 @@ APT := chromium chromium-driver libxmlrpc-c++8v5
 .DEFAULT_GOAL := help
 # Hundreds of processes of the tests would each compile the source anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs bench fuzz crash mutants clean
+.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs figures bench fuzz crash mutants clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ $(DOCS_READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
+
+figures: $(READY)  ## Draw the figures of README and guide from the tables of their pages.
+	$(BIN)/python -m docs._site.figures
 
 bench: $(READY)  ## Measure speed and memory against fixed units (a few minutes).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench

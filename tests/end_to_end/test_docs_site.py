@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 import portmert
+from docs._site import figures
 from portmert.tuner.cli import CommandFolder, main
 from portmert.tuner.families import FAMILIES, own_names
 from tests.support.places import ROOT
@@ -174,3 +175,13 @@ def test_parameters_that_are_documented_together_have_types_of_their_own(site):
     assert "hyp_links (TextLike | None, default: None )" in words
     assert "progress (Notice" not in words
     assert "progress (Progress | None, default: log_notice" not in words
+
+
+def test_the_figure_of_results_shows_the_table_of_its_page():
+    rows = figures.results()
+    names = [name for chart in figures.charts() for name in chart.choices[0].categories]
+    assert len(rows) == len(names) >= 7
+    drawn = (ROOT / "docs/figures/results.svg").read_text(encoding="utf-8")
+    assert [name for name in names if f"<!-- {name} -->" not in drawn] == []
+    for task, gain, low, high in rows:  # what is claimed as a gain is one
+        assert 0 < low < gain < high, task

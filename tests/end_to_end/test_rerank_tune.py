@@ -128,7 +128,7 @@ def test_what_is_printed(folder, numbers):
     first = portmert.rerank(portmert.Lists.read(DATA / "1.nbest.gz"))
     known = portmert.score(first.lines, [DATA / "dev.tgt"], metric="bleu").score
     assert dev == pytest.approx(known)
-    assert f"on the lists tuned on: first {100 * dev:.2f} -> averaged" in shown
+    assert f" {100 * dev:.2f} -> " in shown
     (line,) = [line for line in table.splitlines() if line.startswith("first ") and "bleu" in line]
     assert line.split()[:4] == [
         "first", "bleu", f"{100 * rows[0]['score']:.2f}", f"{100 * rows[0]['difference']:+.2f}",

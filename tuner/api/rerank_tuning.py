@@ -87,11 +87,14 @@ class RerankTuned:
         dev = {key: percent(document[key]["dev_score"]) for key in ("first", "start", "average")}
         answers = "".join(f"{line}\n" for line in self.compared.document["answers"])
         answers += "\n" if answers else ""
+        metric = self.replicas.metric
         return (
-            f"{answers}{self.replicas.metric.display.labelled(document['metric'])}, on the lists "
-            f"tuned on: first {dev['first']} -> averaged {dev['average']} (start weights "
-            f"{dev['start']}; {counted(len(document['replicas']), 'search')})\n\n"
-            f"{_table(self.compared.document).text()}\n\n{self.replicas.weights_table.text()}"
+            f"{answers}{metric.display.labelled(metric.name())} {dev['first']} -> {dev['average']} "
+            f"on the lists tuned on (start weights {dev['start']}; "
+            f"{counted(len(document['replicas']), 'search')})\n\n"
+            f"{_table(self.compared.document).text()}\n\n"
+            f"{self.replicas.weights_table.text()}\n\n"
+            f"{document['metric']}"
         )
 
 
