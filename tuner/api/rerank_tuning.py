@@ -88,9 +88,9 @@ class RerankTuned:
         answers = "".join(f"{line}\n" for line in self.compared.document["answers"])
         answers += "\n" if answers else ""
         metric = self.replicas.metric
+        gain = f"{metric.display.labelled(metric.name())} {dev['first']} -> {dev['average']}"
         return (
-            f"{answers}{metric.display.labelled(metric.name())} {dev['first']} -> {dev['average']} "
-            f"on the lists tuned on (start weights {dev['start']}; "
+            f"{answers}{gain} on the lists tuned on (start weights {dev['start']}; "
             f"{counted(len(document['replicas']), 'search')})\n\n"
             f"{_table(self.compared.document).text()}\n\n"
             f"{self.replicas.weights_table.text()}\n\n"
