@@ -105,8 +105,12 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
         raise ValueError("name the systems to compare")
     with tempfile.TemporaryDirectory() as folder:
         inputs = _read(request, Path(folder))
+    runs_compared = inputs.systems if request.runs else ()
+    # A tuning on given lists has no iterations.
     folders = {
-        x.name: x.folder for x in inputs.systems if request.runs and x.folder and x.has_history
+        x.name: x.folder
+        for x in runs_compared
+        if x.folder is not None and (x.inputs is None or x.inputs.config is not None)
     }
     tools = dev_set.ScoringTools([*folders.values()], request.prepare, inputs.annotator)
     runs = [

@@ -427,18 +427,16 @@ def _difference_chart(view: ShownComparison) -> Chart | None:
         return None
     labels = [f"{x.label} (sign turned)" if x.lower_is_better else x.label for x in metrics]
     gains = [[_gain(view.scores[x.label, name], x) for name in systems] for x in metrics]
-    together = len(systems) <= MAX_TOGETHER
-    categories = labels if together else systems
-    by_name = (
-        dict(zip(systems, zip(*gains, strict=True), strict=True))
-        if together
-        else dict(zip(labels, gains, strict=True))
-    )
+    are_together = len(systems) <= MAX_TOGETHER
+    names, categories, by_name = labels, systems, list(gains)
+    if are_together:
+        names, categories, by_name = systems, labels, list(map(list, zip(*gains, strict=True)))
     series = []
-    for number, (name, ends) in enumerate(by_name.items(), 1):
+    for number, (name, ends) in enumerate(zip(names, by_name, strict=True), 1):
         low, values, high = zip(*ends, strict=True)
-        series.append(Series(name, values, low=low, high=high, colour=number if together else 0))
-    groups = [("", series)] if together else [(each.name, [each]) for each in series]
+        colour = number if are_together else 0
+        series.append(Series(name, values, low=low, high=high, colour=colour))
+    groups = [("", series)] if are_together else [(each.name, [each]) for each in series]
     choices = [
         ChartChoice(label, each, in_percent=True, categories=categories, marker=0)
         for label, each in groups

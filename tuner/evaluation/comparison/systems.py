@@ -63,12 +63,6 @@ class NamedSystem:
     tuned_on: str | None = None
     inputs: Inputs | None = None
 
-    @property
-    def has_history(self) -> bool:
-        """Whether it is a run with iterations. A tuning on given lists has none."""
-        of_lists = self.inputs is not None and self.inputs.config is None
-        return self.folder is not None and not of_lists
-
 
 @dataclass(frozen=True)
 class TestSet:
