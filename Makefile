@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 DEMO ?= demo-run
@@ -10,27 +11,32 @@ SECONDS ?= 600
 SEED ?= 1
 NUMBER ?= 400
 EXTRAS := spacy stanza bllip comet
+CORE := base components decoders executors graphs nbest runs search texts weights
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help
 # Hundreds of processes of the tests would each compile the source anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo paper test test-kernels test-slow test-all programs format lint type check docs figures bench fuzz crash mutants clean
+.PHONY: help install demo paper test test-core test-kernels test-slow test-all programs format lint type check docs figures bench fuzz crash mutants clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(READY)  ## Set up .venv with portmert and all it needs.
 
-$(READY): pyproject.toml
+$(RUNS): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is older than Python 3.11; name a newer one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(READY): $(RUNS)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	$(BIN)/portmert compile
 	@touch $@
 
-demo: $(READY)  ## Train, tune on BLEU and on PORT, and compare (under 5 minutes).
+demo: $(RUNS)  ## Train, tune on BLEU and on PORT, and compare (three minutes, with the set-up).
 	$(BIN)/portmert demo --out $(DEMO)
 
 paper: $(READY)  ## Tune on BLEU and on kinds of PORT and fill the PORT paper's tables (hours).
@@ -39,14 +45,18 @@ paper: $(READY)  ## Tune on BLEU and on kinds of PORT and fill the PORT paper's 
 test: $(READY)  ## Run all tests but the slow ones.
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
+test-core: $(READY)  ## Run the tests of the core alone, as docs/explanation/design.md names it (a minute).
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests/test_layers.py tests/metrics \
+		$(CORE:%=tests/tuner/%) --ignore-glob='*thot*' --ignore-glob='*learned*' --ignore-glob='*_cluster*'
+
 test-kernels: $(READY)  ## Run the tests of compiled code with bounds checked, then uncompiled.
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-checked $(BIN)/python -m pytest -q -n auto --dist worksteal \
 		tests/metrics tests/tuner tests/contracts -m "not slow"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --dist worksteal \
 		tests/metrics tests/tuner/search/test_kernels.py tests/tuner/search/test_line_search.py
 
-test-slow: $(READY)  ## Run the slow tests.
-	$(BIN)/python -m pytest -q -m slow
+test-slow: $(READY)  ## Run the slow tests, and those of hypothesis with more examples.
+	$(BIN)/python -m pytest -q -m "slow or hypothesis" --hypothesis-profile thorough
 
 test-all: $(READY) programs  ## Run all tests, with every extra and program that can be installed.
 	@for package in $(EXTRAS:%='--editable=.[%]') eflomal; do \
@@ -82,11 +92,7 @@ docs: $(DOCS_READY)  ## Build the documentation in site/.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 	@echo "site/index.html; to search in it: $(BIN)/python -m http.server --directory site"
 
-# No kernel is compiled, and no tool of development installed.
-$(DOCS_READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "$(PYTHON) is older than Python 3.11; name a newer one: make PYTHON=python3.12 ..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+$(DOCS_READY): $(RUNS)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 

@@ -2,10 +2,12 @@
 
 import gc
 import os
+import signal
 import sys
 import tempfile
 from collections import Counter
 
+import pytest
 from hypothesis import settings
 
 # Headers of tuned configurations have a date; runs that are compared must have the same.
@@ -22,8 +24,26 @@ _CACHE = tempfile.TemporaryDirectory(prefix="portmert-cache-")
 os.environ["PORTMERT_CACHE"] = _CACHE.name
 
 # The first call of a kernel compiles it, so that no example can be held to a time.
-settings.register_profile("portmert", deadline=None, print_blob=True, max_examples=50)
+for name, examples in (("portmert", 20), ("thorough", 60)):
+    settings.register_profile(name, deadline=None, print_blob=True, max_examples=examples)
 settings.load_profile("portmert")
+
+SIGNALS = (signal.SIGALRM, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
+
+
+@pytest.fixture(autouse=True)
+def _signals():
+    """Fail a test that leaves a signal with another handler.
+
+    By the default handler of SIGPIPE, which `sacrebleu.sacrebleu` sets, a later test that writes
+    to a dead program would end pytest's worker without a word.
+    """
+    before = [signal.getsignal(number) for number in SIGNALS]
+    yield
+    after = [signal.getsignal(number) for number in SIGNALS]
+    for number, handler in zip(SIGNALS, before, strict=True):
+        signal.signal(number, handler)
+    assert after == before
 
 
 def pytest_xdist_auto_num_workers():

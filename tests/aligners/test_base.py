@@ -25,7 +25,7 @@ def test_parse_links_names_the_entry_it_cannot_read(entry):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.sets(st.tuples(st.integers(0, 300), st.integers(0, 300))))
 def test_format_then_parse_is_identity(links):
     assert parse_links(format_links(sorted(links))) == sorted(links)

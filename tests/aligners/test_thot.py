@@ -189,7 +189,7 @@ def test_unescape_undoes_escape(token):
     assert escaped.isprintable()
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_escape_is_reversible_and_harmless(token):
     escaped = _thot.escape(token)

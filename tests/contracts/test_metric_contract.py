@@ -231,7 +231,7 @@ def test_no_hypothesis_at_all_gives_no_row(metric):
 
 
 @given(corpora(max_segments=12, layers=LAYERS), st.data(), st.randoms())
-@settings(max_examples=30, deadline=None)  # each goes through all metrics, and a third of variants
+@settings(max_examples=30)  # each goes through all metrics, and a third of variants
 def test_statistics_and_scores_of_random_texts(corpus, data, random):
     batch = batch_of(corpus)
     cut = data.draw(st.integers(0, len(corpus)))

@@ -12,7 +12,7 @@ from tests.support.run_folders import LITTLE_SET
 
 SMALL = [
     "--train=300", "--dev=12", "--test=10", "--set=tune.iterations=1", "--set=tune.nbest=20",
-    "--set=tune.replicas=1", "--set=optimizer.name=bagged", *LITTLE_SET,
+    "--set=optimizer.name=bagged", *LITTLE_SET,
     "--set=decoder.non_monotonicity=1", "--set=decoder.processes=1",
     "--set=decoder.iterations=2", "--set=decoder.lm_order=2",
 ]  # fmt: skip
@@ -69,6 +69,13 @@ def test_demo_started_again_shows_the_same_and_decodes_nothing(finished):
     assert products(folder) == before
 
 
+def test_demo_decodes_under_the_start_weights_once(finished):
+    folder, result = finished
+    assert result.stderr.count("iteration 1: decoding") == 1
+    port = folder / "port" / "iteration-01" / "nbest.gz"
+    assert port.read_bytes() == (folder / "bleu" / "iteration-01" / "nbest.gz").read_bytes()
+
+
 def test_demo_runs_are_what_tune_makes_of_their_configs(finished):
     folder, _ = finished
     before = products(folder)
@@ -112,7 +119,6 @@ def test_the_whole_demo_tunes_visibly(tmp_path):
     assert 30 <= on_bleu[0] <= 70
     assert on_bleu[0] > untuned[0] + 3
     assert on_port[1] > untuned[1] + 3
-    assert "tuning luck untested" not in lines[6]
 
 
 def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
@@ -142,7 +148,8 @@ def test_demo_has_replicas_where_they_are_asked_for(finished, tmp_path):
     run = tmp_path / "run"
     for made in ("corpus", "model", "aligner"):
         shutil.copytree(folder / made, run / made)
-    result = demo(run, "--set=tune.replicas=2")
+    result = demo(run, "--replicas=2")
+    assert "tuning luck untested" not in result.stdout
     for name in ("bleu", "port"):
         held = json.loads((run / name / "result.json").read_text())
         assert [one["folder"] for one in held["replicas"]] == ["replica-1", "replica-2"]

@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import given
 
 from portmert.metrics import _shared
 from portmert.metrics.bleu import Bleu
@@ -112,7 +112,6 @@ def test_an_empty_reference_is_legal():
 
 
 @given(corpora())
-@settings(max_examples=50, deadline=None)
 def test_score_equals_its_slow_twin(corpus):
     batch = batch_of(corpus)
     for options in VARIANTS:
@@ -122,7 +121,6 @@ def test_score_equals_its_slow_twin(corpus):
 
 
 @given(corpora())
-@settings(max_examples=50, deadline=None)
 def test_little_text_is_counted_without_the_kernel_as_with_it(corpus):
     batch = batch_of(corpus)
     segments = _shared.segments_of(batch)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from portmert.metrics._base import Arcs
 from portmert.metrics._shared import each_reference
@@ -167,7 +167,6 @@ def test_wrong_decompositions_are_named(text, of, fault):
 
 
 @given(corpora(layers=("heads",)))
-@settings(max_examples=40, deadline=None)
 def test_scores_are_those_of_the_twin(corpus):
     batch = batch_of(corpus)
     for combination in ("f", "mu-pr"):

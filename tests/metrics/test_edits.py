@@ -39,7 +39,6 @@ def test_recently_pair_is_that_of_the_specification(metric, stats, score):
 
 
 @given(corpora(max_segments=6))
-@settings(max_examples=50, deadline=None)
 def test_stats_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
     for metric, twin in TWINS:

@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from portmert.metrics._base import Arcs, Batch, Vocabulary
 from portmert.metrics._lexicon_files import content_hash
@@ -73,7 +73,6 @@ def test_names_are_those_of_the_specification():
 
 
 @given(corpora())
-@settings(deadline=None, max_examples=40)
 def test_features_are_those_against_the_reference_cheapest_for_terp(corpus):
     found = values(LearnedFeatures("ETPNB"), batch_of(corpus))
     for segment, row in zip(corpus, found, strict=True):

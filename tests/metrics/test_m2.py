@@ -60,7 +60,7 @@ def test_the_published_example(file, precision, recall, score):
 WORDS = st.lists(st.sampled_from("abc"), max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(WORDS, WORDS, st.data())
 def test_counts_are_those_of_a_slow_twin(source, hypothesis, data):
     edits = []

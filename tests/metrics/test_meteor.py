@@ -6,7 +6,7 @@ import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
@@ -118,7 +118,6 @@ def test_perfect_segment_stores_no_chunk_in_15_only():
 
 
 @given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=8))
-@settings(deadline=None, max_examples=60)
 def test_links_of_all_modules_are_those_of_the_twin(files, pairs):
     metric = registry.build("metric", "meteor", {"version": "1.5", "stem": True, **files})
     for (hypothesis, reference), row in zip(
@@ -135,7 +134,6 @@ def test_links_of_all_modules_are_those_of_the_twin(files, pairs):
 
 
 @given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=8))
-@settings(deadline=None, max_examples=40)
 def test_links_of_2005_count_the_same_however_made(files, pairs):
     options = {"stem": True, "synonyms": files["synonyms"]}
     metric = registry.build("metric", "meteor", options)
@@ -150,7 +148,6 @@ def test_links_of_2005_count_the_same_however_made(files, pairs):
 
 
 @given(few_words, few_words)
-@settings(deadline=None, max_examples=60)
 def test_repeated_words_have_the_fewest_chunks(hypothesis, reference):
     row = registry.metric("meteor").stats(batch_of_pairs((hypothesis, reference)))[0]
     vectors = oracle.meteor_vectors(hypothesis, reference, oracle.NOTHING, version15=False)

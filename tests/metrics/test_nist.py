@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from portmert.metrics.nist import Nist
 from portmert.tuner.base.context import using
@@ -39,7 +39,6 @@ def test_penalty_is_a_half_where_references_are_one_and_a_half_times_as_long():
 
 
 @given(corpora(max_segments=6))
-@settings(max_examples=50, deadline=None)
 def test_scores_equal_their_slow_twin(corpus):
     stats = Nist().stats(batch_of(corpus))
     expected = [oracle.nist(corpus), *(oracle.nist([s], corpus) for s in corpus)]

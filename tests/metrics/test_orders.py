@@ -2,7 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
@@ -140,7 +140,6 @@ def test_v_of_all_pairs_of_three_words():
 
 
 @given(corpora())
-@settings(max_examples=50, deadline=None)
 def test_metrics_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
 
@@ -174,7 +173,6 @@ def test_metrics_equal_their_slow_twins(corpus):
 
 
 @given(st.integers(0, 40).flatmap(lambda n: st.permutations(range(1, n + 1))), st.randoms())
-@settings(max_examples=50, deadline=None)
 def test_kernels_equal_their_slow_twins_on_long_permutations(a, random):
     b = list(a)
     random.shuffle(b)
@@ -188,7 +186,6 @@ def test_kernels_equal_their_slow_twins_on_long_permutations(a, random):
 
 
 @given(st.integers(2, 30).flatmap(lambda n: st.permutations(range(1, n + 1))))
-@settings(max_examples=50, deadline=None)
 def test_rho_and_tau_are_those_of_scipy(b):
     a = list(range(1, len(b) + 1))
     rho = compare(a, b, _kernels.RHO)
@@ -206,7 +203,6 @@ def linked_texts(draw):
 
 
 @given(st.lists(linked_texts(), min_size=1, max_size=4))
-@settings(max_examples=50, deadline=None)
 def test_permutations_equal_their_slow_twin(rows):
     texts = Texts(
         Vocabulary("x"),

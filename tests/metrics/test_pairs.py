@@ -79,7 +79,6 @@ def test_more_than_a_word_of_bits_and_a_table_that_grows():
     assert pytest.approx(found.reshape(3, 5, 5).mean(axis=1)) == means.T
 
 
-@settings(deadline=None, max_examples=60)
 @given(LISTS, st.integers(1, 4), st.randoms(use_true_random=False))
 def test_matches_are_those_of_the_definition(lists, order, random):
     texts, offsets = texts_of(lists)
@@ -99,7 +98,7 @@ def test_matches_are_those_of_the_definition(lists, order, random):
 
 
 @pytest.mark.parametrize("name", [*TOKENS, "chrf:word_order=2", "bleu:smooth=exp"])
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(lists=LISTS)
 def test_statistics_are_those_of_a_batch_that_repeats_the_texts(name, lists):
     metric = registry.metric(name)
@@ -108,7 +107,7 @@ def test_statistics_are_those_of_a_batch_that_repeats_the_texts(name, lists):
 
 
 @pytest.mark.parametrize("name", [*TOKENS, "chrf:word_order=2", "chrf:max_order=2"])
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(lists=LISTS, random=st.randoms(use_true_random=False))
 def test_mean_statistics_are_means_of_those_of_pairs(name, lists, random):
     metric = registry.metric(name)
@@ -127,7 +126,6 @@ def test_mean_statistics_are_means_of_those_of_pairs(name, lists, random):
     assert mean == pytest.approx(expected, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
 @given(LISTS)
 def test_the_first_of_equal_texts_of_a_list(lists):
     texts, offsets = texts_of(lists)

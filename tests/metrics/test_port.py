@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from portmert.metrics.port import BleuSbp, Port, PortRho, PortTau, Qmean
 from tests.oracles import metrics as oracle
@@ -141,7 +141,6 @@ def check(metric, batch, expected):
 
 
 @given(corpora())
-@settings(max_examples=50, deadline=None)
 def test_port_equals_its_slow_twin(corpus):
     batch = batch_of(corpus)
     for options in port_options():
@@ -149,7 +148,6 @@ def test_port_equals_its_slow_twin(corpus):
 
 
 @given(corpora())
-@settings(max_examples=50, deadline=None)
 def test_variants_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
     check(BleuSbp(), batch, oracle.bleu_sbp(corpus))

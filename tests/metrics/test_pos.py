@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics.bleu import Bleu
@@ -109,7 +109,6 @@ def test_the_first_text_with_a_wrong_number_of_tags_is_named():
 
 @MEANS
 @given(corpus=corpora(layers=("tags",)))
-@settings(max_examples=30)
 def test_scores_equal_their_slow_twins(mean, corpus):
     batch = batch_of(corpus)
     for metric, which, pooled in (
@@ -135,7 +134,6 @@ def test_scores_equal_their_slow_twins(mean, corpus):
     st.sampled_from(["closest", "shortest", "average"]),
     st.integers(1, 5),
 )
-@settings(max_examples=50)
 def test_bleus_equal_their_slow_twins(corpus, smooth, reflen, max_order):
     options = {"smooth": smooth, "reflen": reflen, "max_order": max_order}
     batch = batch_of(corpus)
@@ -148,7 +146,6 @@ def test_bleus_equal_their_slow_twins(corpus, smooth, reflen, max_order):
 
 
 @given(corpora(max_segments=4, layers=("tags",)))
-@settings(max_examples=30)
 def test_tags_that_are_the_words_give_the_scores_of_words(corpus):
     def view(text):
         return dataclasses.replace(text, tags=text.words)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics.ribes import Ribes
@@ -68,7 +68,6 @@ def test_short_texts(hypothesis, reference, expected):
     st.sampled_from([0.0, 0.25, 2.0]),
     st.sampled_from([0.0, 0.1, 1]),
 )
-@settings(max_examples=50, deadline=None)
 def test_values_equal_their_slow_twin(corpus, alpha, beta):
     values = Ribes(alpha=alpha, beta=beta).stats(batch_of(corpus))[:, 0]
     expected = [oracle.ribes(segment, alpha=alpha, beta=beta) for segment in corpus]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from portmert.metrics import semantics
 from portmert.metrics._base import Ragged
@@ -214,7 +214,6 @@ METRICS = {
 
 
 @given(corpora(layers=("tags", "meaning")))
-@settings(max_examples=60, deadline=None)
 def test_scores_are_those_of_the_twins(corpus):
     batch = batch_of(corpus)
     for name, (value, options) in TWINS.items():

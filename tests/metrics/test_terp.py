@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
@@ -123,7 +123,6 @@ def test_counts_of_the_worked_examples(files):
     ],
 )
 @given(PAIRS)
-@settings(deadline=None, max_examples=50)
 def test_edits_are_those_of_the_twin(files, preset, costs, phrase_costs, pairs):
     metric = registry.build("metric", "terp", {"costs": preset, **files})
     twin = oracle.Terp(oracle.ALL, costs, phrase_costs, oracle.FUNCTION_WORDS)
@@ -165,7 +164,6 @@ def test_paraphrases_that_overlap_are_those_of_the_twin(tmp_path, letters, longe
 
 
 @given(st.lists(st.tuples(*[st.lists(st.sampled_from("abcde"), max_size=14)] * 2), min_size=1))
-@settings(deadline=None, max_examples=60)
 def test_costs_of_ter_are_ter(pairs):
     texts = batch_of_pairs(*pairs)
     terp = registry.metric("terp:costs=ter,cap=false")
@@ -207,7 +205,6 @@ def test_a_text_of_20000_tokens_is_compared():
 
 @given(st.lists(st.lists(st.sampled_from(oracle.WORDS), max_size=5), min_size=1, max_size=9))
 @example([["dog", "tom"], ["home", "dog"]])  # the second one's last word is new
-@settings(deadline=None, max_examples=40)
 def test_hypotheses_of_a_list_are_counted_as_by_themselves(files, hypotheses):
     """Those with the same matches are counted once."""
     metric = registry.build("metric", "terp", files)

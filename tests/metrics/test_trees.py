@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Ragged, Vocabulary
@@ -223,7 +223,6 @@ def test_parse_that_is_none_names_the_text(name, change, message):
     st.sampled_from(["ignore", "worst"]),
     st.sampled_from(["corpus", "segments"]),
 )
-@settings(max_examples=60)
 def test_overlaps_equal_their_slow_twins(corpus, name, depth, noparse, average):
     forest_of, items, kind = OVERLAPS[name]
     options = {"depth": depth, "noparse": noparse, "average": average}
@@ -238,7 +237,6 @@ def test_overlaps_equal_their_slow_twins(corpus, name, depth, noparse, average):
     st.sampled_from(sorted(KERNELS)),
     st.booleans(),
 )
-@settings(max_examples=40)
 def test_tree_kernels_equal_their_slow_twin(corpus, name, by_length):
     forest_of = KERNELS[name]
     metric = registry.metric(name)
@@ -250,7 +248,6 @@ def test_tree_kernels_equal_their_slow_twin(corpus, name, by_length):
 
 
 @given(st.lists(texts(0), min_size=2, max_size=8), st.lists(texts(0), min_size=1, max_size=3))
-@settings(max_examples=30)
 def test_hypotheses_of_one_segment_do_not_see_each_other(hypotheses, references):
     vocabulary = Vocabulary()
     rows, others = arrays(hypotheses, vocabulary), arrays(references, vocabulary)

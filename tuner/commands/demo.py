@@ -36,12 +36,17 @@ TITLES = {
     type=click.Choice(["posf", "hwcm", "edpm"]),
     help="Also tune on this metric of syntax; repeat for several.",
 )
+@click.option(
+    "--replicas",
+    type=Whole(1),
+    help="How often to tune on each metric, from different seeds: 3 show the spread.",
+)
 @_groups.processes
 @click.option("--fresh", is_flag=True, help="Remove an earlier demo in the folder and start over.")
 @click.option("--train", type=Whole(10), help="Number of sentence pairs to train the models on.")
 @click.option("--dev", type=Whole(1), help="Number of sentence pairs to tune on.")
 @click.option("--test", type=Whole(1), help="Number of sentence pairs to test on.")
-def command(folder: Path, **values: Any) -> None:
+def command(folder: Path, overrides: tuple[str, ...], replicas: int | None, **values: Any) -> None:
     """Tune a decoder on BLEU and on PORT and show both beside the untuned one.
 
     The demo trains the built-in decoder and aligner on a bitext of two invented languages. It
@@ -52,9 +57,13 @@ def command(folder: Path, **values: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from ..demo.run import SETS, run_demo  # noqa: PLC0415
 
+    if replicas is not None:
+        overrides = (*overrides, f"tune.replicas={replicas}")
     with notices_to(VOICE.say):
         demo = run_demo(
-            folder, **{name: value for name, value in values.items() if value is not None}
+            folder,
+            overrides=overrides,
+            **{name: value for name, value in values.items() if value is not None},
         )
     headers = ["system"]
     for part in SETS:

@@ -98,7 +98,6 @@ corpora = st.lists(texts(0), max_size=6).map(consistent)
 
 
 @given(corpora)
-@settings(max_examples=25)
 def test_arrays_say_what_the_annotator_said(rows):
     assert_says(Fixed(rows).annotate(rows, NEEDS), rows)
 

@@ -35,7 +35,7 @@ def part(node):
 
 
 @given(st.lists(st.none() | boxes(4), min_size=1, max_size=5), st.lists(roles(4), max_size=4))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_records_say_what_was_packed(trees, propositions):
     """Roles and representations of sentences of four words, as the oracles build their arrays."""
     given_trees = [None if tree is None else discourse_tree(part(tree)) for tree in trees]
@@ -222,7 +222,7 @@ def test_representations_by_rules(line, links, tags, expected):
 
 
 @given(st.integers(1, 12).flatmap(heads), st.data())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_every_parse_has_analyses_over_its_tokens(parse, data):
     """Any labels: what is packed is checked."""
     names = st.sampled_from(

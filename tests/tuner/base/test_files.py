@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from portmert.tuner.base.compressed import suffix_of
@@ -37,7 +37,6 @@ PACK = {
 
 
 @pytest.mark.parametrize("suffix", PACK)
-@settings(max_examples=50, deadline=None)
 @given(content=st.binary())
 def test_written_then_read_is_identity_and_the_same_bytes(tmp_path_factory, suffix, content):
     assume(suffix or not suffix_of(content))

@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import portmert
@@ -185,7 +185,6 @@ def test_lists_that_were_read_before_take_features_too():
     assert set(found.weights.values) == {"F", "qe"}
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(-1e30, 1e30, allow_nan=False), max_size=20))
 def test_numbers_are_read_alike_from_all_forms(tmp_path_factory, numbers):
     folder = tmp_path_factory.mktemp("numbers")

@@ -162,7 +162,7 @@ def trees():
     )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(trees(), st.lists(st.floats(0.01, 1), min_size=3, max_size=3))
 def test_value_is_python_s_own_and_survives_its_signature(text, scores):
     try:
@@ -186,7 +186,6 @@ def test_value_is_python_s_own_and_survives_its_signature(text, scores):
         assert again.signature == formula.signature
 
 
-@settings(deadline=None, max_examples=40)
 @given(corpora())
 def test_statistics_are_those_of_the_parts_and_scores_of_stacks_those_of_rows(corpus):
     batch = batch_of(corpus)

@@ -125,7 +125,7 @@ def test_no_list_is_a_wrong_call():
         Recorded(lists=())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=6), min_size=1, max_size=5),
     st.integers(1, 7),

@@ -8,7 +8,12 @@ from portmert.tuner.evaluation.crossval.report import corrected_p
 from portmert.tuner.evaluation.significance import holm
 from tests.bench.calibration import TESTS, calibrated, covering, estimated
 
-EXACT = [name for name in TESTS if "five and three" not in name]
+DEAR = ("`compare`, three", "`rerank-tune`", "`metaeval`")
+EXACT = [
+    pytest.param(name, marks=pytest.mark.slow if name.startswith(DEAR) else ())
+    for name in TESTS
+    if "five and three" not in name
+]
 
 
 @pytest.mark.parametrize("name", EXACT)

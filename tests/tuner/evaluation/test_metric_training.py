@@ -43,7 +43,7 @@ def by_hand(scores, human, lengths):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_agreement_is_the_weighted_mean_removed_correlation(seed):
     data = examples(seed, segments=4, systems=3)
     scores = data.values[:, :, 0]
@@ -52,7 +52,7 @@ def test_agreement_is_the_weighted_mean_removed_correlation(seed):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_no_other_weights_agree_better(seed):
     data = examples(seed)
     weights = training.train(data, NAMES)
@@ -66,7 +66,7 @@ def test_no_other_weights_agree_better(seed):
 
 @given(st.integers(0, 10**6))
 @example(279)  # its solver ends 6e-18 above the bound
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_edits_only_lower_a_score_and_matches_count_nothing(seed):
     names = feature_names("TB")
     data = examples(seed, names=names)
@@ -150,7 +150,7 @@ def test_two_fold_learns_on_one_half_and_tests_on_the_other():
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_samples_are_agreements_of_segments_written_out(seed):
     data = examples(seed, segments=5, systems=3)
     scores = data.values[:, :, 0]
@@ -162,7 +162,7 @@ def test_samples_are_agreements_of_segments_written_out(seed):
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_of_one_system_means_of_documents_are_removed(seed, known):
     data = examples(seed, segments=9, systems=1)
     documents = np.array([0, 0, 0, 3, 3, 3, 3, 5, 5]) if known else None

@@ -13,7 +13,7 @@ from portmert.tuner.nbest.merging import DistinctRows, empty_rows
 ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data(), ROWS)
 def test_gather_is_take(data, rows):
     ragged = Ragged.from_rows(rows)
@@ -26,7 +26,7 @@ def test_gather_is_take(data, rows):
     assert np.array_equal(offsets, expected.offsets)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(ROWS, max_size=4))
 def test_merging_keeps_the_first_of_equal_rows(blocks):
     distinct, expected = DistinctRows(features=2), {}

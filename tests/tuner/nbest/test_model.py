@@ -92,7 +92,7 @@ def same(a, b):
 # The number reader
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(st.integers(0, 2**64 - 1))
 def test_number_of_any_float64_printed_shortest_is_that_float64(bits):
     value = struct.unpack("d", struct.pack("Q", bits))[0]
@@ -101,7 +101,7 @@ def test_number_of_any_float64_printed_shortest_is_that_float64(bits):
     assert number == value or not exact
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(
     st.integers(0, 10**18 - 1),
     st.integers(0, 18),
@@ -118,7 +118,7 @@ def test_number_is_rounded_as_python_rounds(digits, point, e, exponent, sign):
     assert number == float(text)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.integers(2**52, 2**53 - 1), st.integers(0, 5))
 def test_number_half_way_between_two_floats_goes_to_even(mantissa, shift):
     text = str((2 * mantissa + 1) << shift)
@@ -137,7 +137,7 @@ def test_number_leaves_what_is_none_to_python(text):
 # Reading and merging
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(nbest_texts())
 def test_read_equals_slow_twin(tmp_path_factory, texts):
     nbest = read(tmp_path_factory.mktemp("lists"), *texts)
@@ -148,7 +148,6 @@ def test_read_equals_slow_twin(tmp_path_factory, texts):
     assert (nbest.texts.links is None) == any(row.links is None for rows in lists for row in rows)
 
 
-@settings(max_examples=60, deadline=None)
 @given(nbest_texts())
 def test_merge_equals_reading_all_files(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("lists")
@@ -161,7 +160,6 @@ def test_merge_equals_reading_all_files(tmp_path_factory, texts):
     same(merge(parts), read_nbest(paths, vocabulary))
 
 
-@settings(max_examples=60, deadline=None)
 @given(nbest_texts(lists=1))
 def test_write_then_read_is_identity(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("lists")
@@ -658,7 +656,7 @@ def test_moses_tuned_list_gives_its_own_best():
     assert found == [line.strip() for line in (MERT / "test.out").read_text().splitlines()]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(nbest_texts(lists=1), st.data())
 def test_damaged_list_is_read_or_refused_in_one_line(tmp_path_factory, texts, data):
     """No damage ends in anything but an InputError that names the file."""

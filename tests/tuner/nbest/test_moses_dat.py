@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
@@ -193,7 +193,6 @@ def pairs_of_files(draw):
     return files
 
 
-@settings(max_examples=60, deadline=None)
 @given(pairs_of_files())
 def test_read_equals_slow_twin(tmp_path_factory, files):
     lists = read(tmp_path_factory.mktemp("dat"), *files)
@@ -361,7 +360,6 @@ def content(lists):
     return found
 
 
-@settings(deadline=None, max_examples=60)
 @given(dat_lists())
 def test_what_is_written_reads_back_without_duplicates(tmp_path_factory, lists):
     folder = tmp_path_factory.mktemp("dat")

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize, rosen, rosen_der
 
@@ -60,7 +60,6 @@ def test_every_iteration_more_is_no_worse():
     assert losses[29] < 0.01 * losses[0]
 
 
-@settings(max_examples=100)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.booleans())
 def test_it_ends_as_low_as_the_one_of_scipy(seed, size, bounded):
     """A logistic regression, as `pro` has it: convex, so that both have one lowest point."""

@@ -104,7 +104,7 @@ def test_fixed_alpha_is_taken_and_start_score_is_of_the_start(lists):
     assert found.start_score == found.score == pytest.approx(1.0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.floats(-1, 3), st.floats(0.01, 2), st.floats(0.05, 1))
 def test_search_of_a_hill_comes_near_its_top(top, low_width, high_width):
     penalty = LengthPenalty(top - low_width, top + high_width)

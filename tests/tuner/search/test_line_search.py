@@ -153,7 +153,7 @@ def problems(draw):
     return matrix, offsets, stats, weights, direction
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(problems())
 def test_search_finds_what_exhaustive_rescoring_finds(drawn):
     matrix, offsets, stats, weights, direction = drawn
@@ -173,7 +173,7 @@ def test_search_finds_what_exhaustive_rescoring_finds(drawn):
     assert point.value == pytest.approx(total[0] / total[1], abs=1e-12)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(problems())
 def test_search_within_a_ball_is_the_same_with_and_without_what_cannot_win(drawn):
     matrix, offsets, stats, weights, direction = drawn

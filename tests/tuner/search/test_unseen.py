@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
@@ -137,7 +137,6 @@ def test_no_fold_chooses_what_it_is_judged_by():
     assert whole == pytest.approx([1 / (1 + belief), belief / (1 + belief)], abs=0.05)
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 3))
 def test_choices_are_those_of_the_slow_twin(seed, segments, searches):
     rng = np.random.default_rng(seed)
@@ -209,7 +208,6 @@ def test_each_fold_is_judged_under_what_the_others_choose():
     assert chosen_by_others(values, judges, folds) == 0.5
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
 def test_of_a_mean_the_estimate_is_the_mean_of_what_was_chosen_for_each_segment(seed, candidates):
     rng = np.random.default_rng(seed)

@@ -130,7 +130,7 @@ def test_read_links_names_both_numbers_of_lines(tmp_path):
         max_size=5,
     )
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_read_links_reads_what_was_written(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("links") / "a"
     path.write_text("".join(" ".join(f"{i}-{j}" for i, j in row) + "\n" for row in rows))

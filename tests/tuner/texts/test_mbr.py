@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
@@ -55,7 +55,6 @@ def test_the_weights_are_those_of_the_definition():
     assert by_model(offsets, scores, temperature=1e308).tolist() == [0.5, 0, 0.5, 0, 1]
 
 
-@settings(deadline=None, max_examples=40)
 @given(LISTS, st.sampled_from(["chrf", "bleu:smooth=add1", "ter"]), st.integers(1, 20))
 def test_expected_scores_are_those_of_the_definition(lists, name, block):
     metric = registry.metric(name)
@@ -78,7 +77,6 @@ def test_expected_scores_are_those_of_the_definition(lists, name, block):
         assert means[begin:end] == pytest.approx(expected, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=30)
 @given(LISTS)
 def test_chrf_is_what_sacrebleu_averages(lists):
     texts, offsets = arrays(lists)

@@ -271,7 +271,7 @@ def test_links_through_a_model(model):
 WORD = st.text("ab,.1é我", min_size=1, max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(WORD, max_size=6), st.sampled_from(["13a", "intl", "char", "zh"]))
 def test_links_to_every_token_stay_on_their_characters(words, step):
     """Each token linked to a source word of its own: new tokens in order carry the same order."""
@@ -302,7 +302,7 @@ def linked_texts(draw):
     return rows, links
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(linked_texts(), st.sampled_from(["debpe", "char", "debpe,char", "lowercase,debpe"]))
 def test_links_of_many_texts_are_those_of_each(texts_and_links, steps):
     rows, links = texts_and_links
@@ -317,7 +317,7 @@ def test_links_of_many_texts_are_those_of_each(texts_and_links, steps):
         assert found.links.row(row).tolist() == [list(pair) for pair in sorted(expected)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(WORD, max_size=5))
 def test_shared_characters_of_the_same_words_is_the_diagonal(words):
     assert shared_characters(words, words) == [(k, k) for k in range(len(words))]

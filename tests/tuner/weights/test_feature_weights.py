@@ -67,7 +67,7 @@ def test_json_ignores_other_keys(tmp_path):
     assert dict(read(tmp_path, text).values) == {"LM0": (0.5,), "D0": (1.0,), "TM0": (1.0, 2.5)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8"), min_size=1),

@@ -97,7 +97,7 @@ def test_windows_line_ends_and_bytes_that_are_not_utf_8_stay(tmp_path):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.floats(-LARGEST, LARGEST), min_size=5, max_size=5))
 def test_what_is_written_reads_back(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("ini") / "moses.ini"

@@ -31,7 +31,6 @@ def compared(stats, systems, metrics, replicas):
     return names, counted, rows
 
 
-@settings(deadline=None, max_examples=30)
 @given(
     st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 3), st.sampled_from([1, 3])
 )  # fmt: skip
@@ -53,7 +52,7 @@ def test_what_is_reported_beside_it_changes_no_planned_comparison(seed, systems,
     assert found[0] == found[1]
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 3))
 def test_systems_on_the_first_metric_are_planned_and_further_metrics_change_nothing(seed, judges):
     edits = np.random.default_rng(seed).integers(0, 9, (len(METRICS), 4, SEGMENTS, 1))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.dataclasses import dataclass
 from scipy.sparse import csr_array
@@ -139,7 +139,6 @@ def test_every_segment_is_held_out_once_and_never_learnt_from_then(monkeypatch):
     assert sorted(s for part in seen for s in set(range(13)) - part) == list(range(13))
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
 def test_weights_are_finite_and_inside_the_bounds(seed, segments):
     rng = np.random.default_rng(seed)
@@ -223,7 +222,6 @@ def test_threads_that_no_restart_needs_search_folds(starts, threads, each, monke
     assert given == [each] * starts
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1))
 def test_the_background_of_mira_is_that_of_numpy(seed):
     rng = np.random.default_rng(seed)

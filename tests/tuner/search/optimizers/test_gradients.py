@@ -72,7 +72,7 @@ def test_scaled_weights_have_the_spread_that_is_asked_for(spread):
         assert np.hypot(high - low, most - least) / np.sqrt(8) == pytest.approx(spread)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
 def test_numbers_and_weights_rank_alike(seed, fixed, sparse):
     problem, start = random_problem(seed, fixed=fixed, sparse=sparse)
@@ -197,7 +197,6 @@ def test_a_round_of_pro_overshoots_and_the_next_swings_back():
     assert abs(twice - 1) < abs(once - 1)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_the_best_between_two_is_no_worse_than_points_on_the_way(seed, fixed):
     problem, begin = random_problem(seed, fixed=fixed)
@@ -258,7 +257,6 @@ def test_where_all_are_worth_the_same_nothing_is_learnt():
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-@settings(deadline=None, max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_steps_of_mira_are_those_of_their_twin(is_sparse, seed):
     from scipy.sparse import csr_array
@@ -305,7 +303,6 @@ def test_steps_of_mira_are_those_of_their_twin(is_sparse, seed):
 # Minimum risk.
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1))
 def test_kernel_expects_what_its_twin_does(seed):
     rng = np.random.default_rng(seed)
@@ -352,7 +349,7 @@ def test_expected_score_by_hand():
     assert gradient.tolist() == pytest.approx([-np.log(3) * 3 / 16])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.sampled_from([0.0, 0.3]),
     st.sampled_from([0.0, 0.1]),
