@@ -129,8 +129,7 @@ def phrases_in(
         for i in range(token_offsets[first], token_offsets[last]):
             turns[tokens[i]] = s
         for start in range(reference_offsets[s], reference_offsets[s + 1]):
-            low, high = 0, offsets.size - 1
-            depth = 0
+            low, high, depth = np.int64(0), np.int64(offsets.size - 1), np.int64(0)
             while low < high and start + depth < reference_offsets[s + 1]:
                 word = np.int64(references[start + depth])
                 low = _first_at_least(values, offsets, low, high, depth, word)
@@ -142,8 +141,8 @@ def phrases_in(
                         is_known = is_known and turns[other_values[k]] == s
                     if is_known:
                         if count == places.size:
-                            places = np.append(places, np.empty_like(places))
-                            entries = np.append(entries, np.empty_like(entries))
+                            places = np.concatenate((places, np.empty_like(places)))
+                            entries = np.concatenate((entries, np.empty_like(entries)))
                         places[count] = start - reference_offsets[s]
                         entries[count] = low
                         count += 1

@@ -55,11 +55,6 @@ def matched_edits(
 
 
 @helper
-def _add(steps: IntArray, i: int, j: int, bit: int) -> None:
-    steps[i, j] |= bit * BOTH if steps[i, j] & bit else bit
-
-
-@helper
 def _lattice(source: TokenArray, hypothesis: TokenArray) -> IntArray:
     """Return (n + 1, m + 1) int64: the last steps of the cheapest paths through each place.
 
@@ -86,17 +81,19 @@ def _lattice(source: TokenArray, hypothesis: TokenArray) -> IntArray:
             for j in range(m, -1, -1):
                 if not passed[i, j]:
                     continue
+                bits = 0
                 if i > 0 and j > 0:
                     same = source[i - 1] == hypothesis[j - 1]
                     if least[i, j] == least[i - 1, j - 1] + (0 if same else cost):
-                        _add(steps, i, j, DIAGONAL)
+                        bits |= DIAGONAL
                         passed[i - 1, j - 1] = True
                 if i > 0 and least[i, j] == least[i - 1, j] + 1:
-                    _add(steps, i, j, DELETED)
+                    bits |= DELETED
                     passed[i - 1, j] = True
                 if j > 0 and least[i, j] == least[i, j - 1] + 1:
-                    _add(steps, i, j, INSERTED)
+                    bits |= INSERTED
                     passed[i, j - 1] = True
+                steps[i, j] |= bits | (steps[i, j] & bits) * BOTH
     return steps
 
 
@@ -128,6 +125,8 @@ def _best_path(
     least, unchanged = np.full(size, MOST, dtype=np.int64), np.zeros(size, dtype=np.int64)
     times, positions = np.zeros(size, dtype=np.int64), np.zeros((size, 3), dtype=np.int64)
     cost[0] = 0.0
+    # Not literals, here and below: numba compiles a function for each one.
+    first, forward, last_entry = np.int64(0), np.int64(1), np.int64(MOST)
     for visit in range(2 * size):
         counting, begin = visit < size, visit % size
         i, j = begin // width, begin % width
@@ -147,11 +146,13 @@ def _best_path(
                     loss = float(least[place])
                     if changed and last == i:
                         loss = inserted[j, k]
-                    elif changed and _gold(hypothesis[j:k], i, last, row, gold, 0, 1) >= 0:
-                        loss = -entries
                     elif changed:
-                        for _ in range(times[place]):
-                            loss += EDIT
+                        words = hypothesis[j:k]
+                        if _gold(words, i, last, row, gold, first, forward, last_entry) >= 0:
+                            loss = -entries
+                        else:
+                            for _ in range(times[place]):
+                                loss += EDIT
                     loss += cost[begin]
                     earliest = 1 << 62
                     for at in positions[place, : times[place]]:
@@ -211,12 +212,13 @@ def _weigh_insertions(
                 arcs[size, 0], arcs[size, 1] = j, k
                 size += 1
             k += 1
-    low, high, left, right = 0, MOST, 0, size - 1
+    low, high, left, right = np.int64(0), np.int64(MOST), 0, size - 1
     at = left
     while left <= right:
         from_left = at == left
         j, k = arcs[at]
-        entry = _gold(hypothesis[j:k], i, i, row, gold, low, 1 if from_left else -1, high)
+        direction = np.int64(1 if from_left else -1)
+        entry = _gold(hypothesis[j:k], i, i, row, gold, low, direction, high)
         if entry < 0:
             inserted[j, k] += EDIT
             if from_left:
@@ -248,7 +250,7 @@ def _gold(
     gold: TokenArray,
     low: int,
     direction: int,
-    high: int = MOST,
+    high: int,
 ) -> int:
     """Return the number of the gold edit that an edit is, from low to high; -1 if it is none."""
     size = gold.shape[0]
@@ -280,11 +282,11 @@ def _counted(
             path[size, 2], path[size, 3] = before % width, place % width
             size += 1
         place = before
-    correct, low = 0, 0
+    correct, low, forward, high = 0, np.int64(0), np.int64(1), np.int64(MOST)
     for place in range(size - 1, -1, -1):
         words = hypothesis[path[place, 2] : path[place, 3]]
         while True:
-            entry = _gold(words, path[place, 0], path[place, 1], row, gold, low, 1)
+            entry = _gold(words, path[place, 0], path[place, 1], row, gold, low, forward, high)
             if entry < 0:
                 break
             correct, low = correct + 1, entry + 1

@@ -175,7 +175,9 @@ def _groups(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, IntArr
         many links as the smaller side has words are possible, whichever one takes. Otherwise 0.
     """
     m = begins.size - 1
-    parents = np.arange(n + m)
+    parents = np.empty(n + m, dtype=np.int64)
+    for node in range(n + m):
+        parents[node] = node
     for j in range(m):
         for link in range(begins[j], begins[j + 1]):
             root = _root(parents, n + j)
@@ -190,7 +192,7 @@ def _groups(links: IntArray, begins: IntArray, n: int) -> tuple[IntArray, IntArr
         sizes[group[node], 0 if node < n else 1] += 1
     counts = np.zeros(n + m, dtype=np.int64)
     worths = np.zeros(n + m, dtype=np.int64)
-    even = np.ones(n + m, dtype=np.int64)
+    even = np.full(n + m, 1, dtype=np.int64)
     for j in range(m):
         for link in range(begins[j], begins[j + 1]):
             root = group[n + j]
@@ -574,7 +576,9 @@ def alignments(
                 path, size = _best_links(links, begins, hypothesis.size)
             else:  # all links together
                 size = begins[reference.size]
-                path = np.arange(size)[::-1].copy()
+                path = np.empty(size, dtype=np.int64)
+                for k in range(size):
+                    path[k] = size - 1 - k
             end, next_place, j = -1, -1, 0
             for k in range(size):
                 link = path[size - 1 - k]

@@ -818,7 +818,7 @@ def plus_edits(
                     word_numbers[token], own_words[used] = used, token
                     content[used] = 0 if is_stop_word[token] else 1
                     if begins[used] + m > codes.size:
-                        codes = np.append(codes, np.empty_like(codes))
+                        codes = np.concatenate((codes, np.empty_like(codes)))
                         matches = Matches(codes, begins, content, prices)
                     begins[used + 1] = _compare(
                         token, reference, stems, synonyms, synonym_offsets, prices, codes,

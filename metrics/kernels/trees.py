@@ -83,7 +83,7 @@ def _chains(
     total[:] = 0
     count = 0
     for v in range(first, last):
-        slot, above = ABSENT, np.int64(v - first)
+        slot, above = np.int64(ABSENT), np.int64(v - first)
         for n in range(total.size):
             if above < 0:
                 break
@@ -197,7 +197,9 @@ def item_matches(
             highest = max(highest, nodes[v, 0])
         for v in range(reference_node_offsets[0], reference_node_offsets[-1]):
             highest = max(highest, reference_nodes[v, 0])
-    alone = np.full(highest + 1, UNKNOWN)  # slots of labels: without them half the look-ups
+    alone = np.full(
+        highest + 1, UNKNOWN, dtype=np.int64
+    )  # slots of labels: without them half the look-ups
     size = table_size(depth * largest)
     keys = np.empty(size, dtype=np.int64)
     limits = np.empty(size, dtype=np.int64)  # the most that any one reference has
@@ -209,6 +211,7 @@ def item_matches(
     totals = np.zeros((node_offsets.size - 1, depth))
     reference_totals = np.zeros((reference_node_offsets.size - 1, depth))
     turn = 0
+    growing, fixed = np.bool_(1), np.bool_(0)  # literals would have functions of their own
     for s in range(offsets.size - 1):
         first, last = references[s], references[s + 1]
         in_segment = reference_node_offsets[last] - reference_node_offsets[first]
@@ -218,7 +221,7 @@ def item_matches(
         keys[:used] = -1
         counts[:used] = 0
         limits[:used] = 0
-        table = (keys, used - 1, True)
+        table = (keys, used - 1, growing)
         if not chains:
             for v in range(reference_node_offsets[first], reference_node_offsets[last]):
                 label = reference_nodes[v, 0]
@@ -237,7 +240,7 @@ def item_matches(
                 limits[slot] = max(limits[slot], counts[slot] - base)
             for n in range(depth):
                 reference_totals[r, n] = total[n]
-        table = (keys, used - 1, False)
+        table = (keys, used - 1, fixed)
         for h in range(offsets[s], offsets[s + 1]):
             turn += 1
             begin, end = node_offsets[h], node_offsets[h + 1]
@@ -271,7 +274,7 @@ def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArra
         nothing.
     """
     inner_nodes = np.empty((nodes.shape[0] + 1, 2), dtype=np.int32)
-    kept_offsets = np.zeros_like(node_offsets)
+    kept_offsets = np.zeros(node_offsets.size, dtype=np.int64)
     places = np.empty(longest_row(node_offsets), dtype=np.int64)
     count = 0
     for t in range(node_offsets.size - 1):
