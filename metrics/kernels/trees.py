@@ -211,7 +211,7 @@ def item_matches(
     totals = np.zeros((node_offsets.size - 1, depth))
     reference_totals = np.zeros((reference_node_offsets.size - 1, depth))
     turn = 0
-    growing, fixed = np.bool_(1), np.bool_(0)  # literals would have functions of their own
+    growing, fixed = np.int64(1), np.int64(0)  # literals would have functions of their own
     for s in range(offsets.size - 1):
         first, last = references[s], references[s + 1]
         in_segment = reference_node_offsets[last] - reference_node_offsets[first]

@@ -55,6 +55,10 @@ def test_compile_leaves_nothing_to_compile(tmp_path):
         "--metric",
         "bleu",
     )
+    portmert(tmp_path, "compile", "--for", "tune")
+    for metric in ("bleu", "port"):
+        tuning = ("optimize", *plain[:-1], metric, "--nbest", "list", "--out", "w2.json")
+        assert NOTICE not in portmert(tmp_path, *tuning).stderr
     assert portmert(tmp_path, "compile").stdout.startswith("kernels are compiled (")
     for command in (
         optimize,

@@ -1,6 +1,5 @@
 """`portmert compile`: compile the kernels ahead of time."""
 
-import contextlib
 import sys
 import time
 
@@ -11,22 +10,33 @@ from ..base.errors import ProgramError
 
 
 @click.command()
-def command() -> None:
-    """Compile all kernels now, so that no later command has to wait for it.
+@click.option(
+    "--for",
+    "purpose",
+    type=click.Choice(["all", "tune"]),
+    default="all",
+    show_default=True,
+    help="Compile for every command, or for reading lists and tuning on BLEU or PORT.",
+)
+def command(purpose: str) -> None:
+    """Compile kernels now, so that no later command has to wait for it.
 
-    Without it each kernel is compiled when it is first used after an installation, and kept. The
-    work is divided among as many processes as there are processors.
+    Without it each kernel is compiled when it is first used after an installation, and kept. All
+    are divided among as many processes as there are processors.
 
     \b
     portmert compile
+    portmert compile --for tune
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from ..base.context import available_processors  # noqa: PLC0415  start-up time
     from ..base.line_processes import environment  # noqa: PLC0415
     from ..base.programs import Command, python, run, scratch  # noqa: PLC0415
 
-    begin, shares = time.perf_counter(), min(available_processors(), MOST)
+    begin = time.perf_counter()
+    shares = min(available_processors(), MOST) if purpose == "all" else 1
+    is_left = shares == 1
     if shares > 1:
-        with scratch(name="compile") as folder, contextlib.suppress(ProgramError):
+        with scratch(name="compile") as folder:
             workers = [
                 Command(
                     python(__name__, str(share), str(shares)),
@@ -35,9 +45,12 @@ def command() -> None:
                 )
                 for share in range(shares)
             ]
-            run(*workers, at_once=shares)
-    # Load all from the cache; compile here, or tell the error of, what a worker failed to compile.
-    _compile(0, 1)
+            try:
+                run(*workers, at_once=shares)
+            except ProgramError:
+                is_left = True
+    if is_left:  # all, or to compile, or tell the error of, what a worker failed to compile
+        _compile(0, 1, only_tuning=purpose == "tune")
     click.echo(f"kernels are compiled ({time.perf_counter() - begin:.1f} s)")
 
 
@@ -45,11 +58,11 @@ MOST = 8
 """More processes would wait for the longest compilation of one kernel."""
 
 
-def _compile(share: int, shares: int) -> None:
-    from ..runs import warm_up as tuning  # noqa: PLC0415
+def _compile(share: int, shares: int, *, only_tuning: bool = False) -> None:
+    from ..runs.warm_up import warm_up  # noqa: PLC0415
 
-    tuning.warm_up(share, shares)
-    if share == shares - 1:
+    warm_up(share, shares, only_tuning=only_tuning)
+    if share == 0 and not only_tuning:
         families.wing("evaluation.metaeval.evaluation").warm_up()
 
 

@@ -99,8 +99,16 @@ def _of_whole(
 ) -> IntArray:
     """Give the ordered nodes that whole derivations have numbers, the others -1."""
     nodes = order.size
-    by_head = np.argsort(heads, kind="mergesort")
-    firsts = np.searchsorted(heads[by_head], np.arange(nodes + 1))
+    # Counted: numba takes 3 s to compile np.argsort and np.searchsorted.
+    firsts = np.zeros(nodes + 1, dtype=np.int64)
+    for head in heads:
+        firsts[head + 1] += 1
+    for node in range(nodes):
+        firsts[node + 1] += firsts[node]
+    free, by_head = firsts.copy(), np.empty(heads.size, dtype=np.int64)
+    for arc in range(heads.size):
+        by_head[free[heads[arc]]] = arc
+        free[heads[arc]] += 1
     has_string, leads = np.zeros(nodes, dtype=np.bool_), np.zeros(nodes, dtype=np.bool_)
     for node in order:
         for arc in by_head[firsts[node] : firsts[node + 1]]:

@@ -1,9 +1,8 @@
 """Run everything once on next to nothing, so that it is compiled."""
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -31,81 +30,96 @@ LIST = """\
 """
 
 
-def warm_up(share: int = 0, shares: int = 1) -> None:
+def warm_up(share: int = 0, shares: int = 1, *, only_tuning: bool = False) -> None:
     """Read, count with every metric, and optimize, on four hypotheses.
 
     Parameters
     ----------
     share, shares
         Do this share of the work alone, counted from 0, so that several processes can divide it.
+        The first process alone reads lists and tunes: the others would compile that once more.
+    only_tuning
+        Leave out all metrics but BLEU and PORT, and search graphs.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for file, content in (
-            ("list", LIST),
-            ("ref", "a b c d\nc d e f\n"),
-            ("src", "p q r s\np q r s\n"),
-            ("links", "0-0 1-1 2-2\n0-0 1-1 2-2\n"),
-        ):
-            (folder / file).write_text(content, encoding="utf-8")
-        for step in _steps(folder)[share::shares]:
-            step()
+    if share == 0:
+        with tempfile.TemporaryDirectory() as name:
+            _tune(Path(name))
+            if not only_tuning:
+                _read_graph(Path(name))
+    if not only_tuning and (share > 0 or shares == 1):
+        _count(share - 1 if share else 0, max(shares - 1, 1))
 
 
-def _steps(folder: Path) -> list[Callable[[], object]]:
-    """Return what is to be compiled, as calls; those that take longest come first."""
+def _tune(folder: Path) -> None:
+    """Read lists, optimize and rerank."""
+    for file, content in (
+        ("list", LIST),
+        ("ref", "a b c d\nc d e f\n"),
+        ("src", "p q r s\np q r s\n"),
+        ("links", "0-0 1-1 2-2\n0-0 1-1 2-2\n"),
+    ):
+        (folder / file).write_text(content, encoding="utf-8")
     vocabulary = _base.Vocabulary()
     references = corpus.read_references(
         [folder / "ref"], vocabulary=vocabulary, source=folder / "src", links=[folder / "links"]
     )
     nbest = read.read_nbest([folder / "list", folder / "list"], vocabulary, segments=2)
-    metrics = [registry.metric(name) for name in ("m2", *families.own_names("metric"))]
-    arcs = {need for metric in metrics for need in metric.needs if isinstance(need, _base.Arcs)}
-    batch = corpus.make_batch(
-        _parsed(nbest.texts, arcs),
-        nbest.offsets,
-        replace(references, texts=_parsed(references.texts, arcs)),
-    )
     bleu, port = registry.metric("bleu"), registry.metric("port")
     quick = Setup(registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 1}))
     usual = Setup(registry.optimizer(DEFAULT_OPTIMIZER, {}))
+    table = statistics_table(nbest, references, port, check=False)
+    with collected_notices():
+        for setup in (quick, usual):
+            optimize_stats(nbest, table, port, setup)
+    batch = corpus.make_batch(nbest.texts, nbest.offsets, references)
+    counted = statistics.compute_stats(bleu, batch)
+    dat = DatLists(nbest.features, counted, nbest.offsets, nbest.feature_names, "BLEU")
+    write_features(dat, folder / "features")
+    write_scores(dat, folder / "scores")
+    lists = read_dat([folder / "features"], [folder / "scores"])
+    with collected_notices():
+        optimize_dat(lists, bleu, quick)
+    model.write_nbest(nbest, folder / "copy")
+    alike = mbr.uniform(nbest.offsets)
+    for average in get_args(mbr.Average):
+        mbr.expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
 
-    gold = _base.Texts.from_lines([gold_row(["a"], [(0, 1, ["b"])])] * len(batch), vocabulary)
-    edits = replace(batch, references=gold, reference_offsets=np.arange(len(batch) + 1))
 
-    def count(metric: _base.Metric) -> None:
-        statistics.compute_stats(metric, edits if metric.reads_gold else batch)
-        metric.details(batch)
+def _read_graph(folder: Path) -> None:
+    """Read a search graph and list its strings."""
+    (folder / "graph").write_text("((('a',-1.0,1),('b',-2.0,1),),)")
+    with collected_notices():
+        graphs = Graphs.read([folder / "graph"], _base.Vocabulary())
+        graphs.nbest([graphs.ones], [2])
 
-    def optimize() -> None:
-        table = statistics_table(nbest, references, port, check=False)
-        with collected_notices():
-            for setup in (quick, usual):
-                optimize_stats(nbest, table, port, setup)
-        counted = statistics.compute_stats(bleu, batch)
-        dat = DatLists(nbest.features, counted, nbest.offsets, nbest.feature_names, "BLEU")
-        write_features(dat, folder / "features")
-        write_scores(dat, folder / "scores")
-        lists = read_dat([folder / "features"], [folder / "scores"])
-        with collected_notices():
-            optimize_dat(lists, bleu, quick)
 
-    def rerank() -> None:
-        model.write_nbest(nbest, folder / "copy")
-        alike = mbr.uniform(nbest.offsets)
-        for average in get_args(mbr.Average):
-            mbr.expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
-
-    def harvest() -> None:
-        (folder / "graph").write_text("((('a',-1.0,1),('b',-2.0,1),),)")
-        with collected_notices():
-            graphs = Graphs.read([folder / "graph"], vocabulary)
-            graphs.nbest([graphs.ones], [2])
-
+def _count(share: int, shares: int) -> None:
+    """Count this share of the metrics, on texts that are not read from a file."""
+    metrics = [registry.metric(name) for name in ("m2", *families.own_names("metric"))]
     # Those whose kernels take longest to compile come first.
     metrics.sort(key=lambda metric: metric.name() not in {"terp", "meteor"})
-    counting = [partial(count, metric) for metric in metrics]
-    return [counting[0], optimize, harvest, *counting[1:], rerank]
+    vocabulary = _base.Vocabulary()
+    links = [[(0, 0), (1, 1), (2, 2)]]
+    arcs = {need for metric in metrics for need in metric.needs if isinstance(need, _base.Arcs)}
+    hypotheses, references = (
+        _parsed(_base.Texts.from_lines(lines, vocabulary, links * len(lines)), arcs)
+        for lines in (
+            ("a b c d e", "b a c e d", "c d e f a", "d c e a f"),
+            ("a b c d", "c d e f"),
+        )
+    )
+    batch = _base.Batch(
+        hypotheses,
+        np.array([0, 2, 4]),
+        references,
+        np.arange(3),
+        source_lengths=np.full(2, 4, dtype=np.int32),
+    )
+    gold = _base.Texts.from_lines([gold_row(["a"], [(0, 1, ["b"])])] * len(batch), vocabulary)
+    edits = replace(batch, references=gold)
+    for metric in metrics[share::shares]:
+        statistics.compute_stats(metric, edits if metric.reads_gold else batch)
+        metric.details(batch)
 
 
 def _parsed(texts: _base.Texts, needs: Iterable[_base.Arcs]) -> _base.Texts:
