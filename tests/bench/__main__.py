@@ -21,6 +21,7 @@ from portmert.tuner.search.problem import StatTable, TuningProblem
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
 from tests.bench.bayes import bayes
+from tests.bench.compiling import compiling
 from tests.bench.drop_in import drop_in
 from tests.bench.lexical import lexical
 from tests.bench.lists import Lists, moses_or_generated
@@ -44,6 +45,7 @@ def main() -> None:
         lists = moses_or_generated(folder)
         click.echo(f"lists: {'Moses, ja-en' if lists.real else 'generated'}; {seeds} seeds")
         rows = [
+            *compiling(folder),
             *commands(lists),
             *counting(lists),
             *lexical(folder, lists),
