@@ -112,7 +112,15 @@ def test_runs_bring_their_test_set_and_links(corpus):
 def test_runs_tuned_on_different_metrics_stand_in_a_matrix_first(corpus):
     write_run(corpus, "old", [BAD, GOOD])
     write_run(corpus, "new", [GOOD, GOOD, BAD], metric="port")
-    result = compare("old", "new", "--metric=ter", "--no-timing", "--latex=t.tex", "--html=t.html")
+    result = compare(
+        "old",
+        "new",
+        "--metric=ter",
+        "--no-timing",
+        "--latex=t.tex",
+        "--latex-all",
+        "--html=t.html",
+    )
     before, after = result.stdout.split("Tuned on, and judged by\n\n")
     assert "----" not in before
     assert after.split("\n")[0].split() == ["system", "tuned", "on", "replicas", "ter", "↓"]
@@ -212,7 +220,7 @@ def test_lowercase_is_in_the_signature_and_changes_scores(corpus):
 
 def test_latex_escapes_everything(corpus):
     write_lines(corpus / "evil", [r"\input{x} $a_b^c$ & 50% #~{}", *GOOD[1:]])
-    compare("evil_1=evil", "good=good", "--ref=test.ref", "--latex=out.tex")
+    compare("evil_1=evil", "good=good", "--ref=test.ref", "--latex=out.tex", "--latex-all")
     text = (corpus / "out.tex").read_text()
     assert "evil\\_1" in text
     assert r"\textbackslash{}input\{x\} \$a\_b\textasciicircum{}c\$ \& 50\% \#" in text
@@ -221,6 +229,33 @@ def test_latex_escapes_everything(corpus):
     assert "$a" not in cells
     assert "50%" not in cells
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") > 5
+
+
+def test_latex_is_one_table_for_a_paper(corpus):
+    options = ("--ref=test.ref", "--metric=bleu", "--metric=ter", "--latex=t.tex")
+    found, _ = document("bad=bad", "good=good", "same=bad", *options)
+    text = (corpus / "t.tex").read_text()
+    assert text.count(r"\begin{table}") == 1
+    rows = [
+        [cell.strip() for cell in line.removesuffix(r"\\").split(" & ")]
+        for line in text.splitlines()
+    ]
+    table = {row[0]: row[1:] for row in rows if len(row) == 3}
+    assert table.pop("system") == [r"BLEU $\uparrow$", r"TER $\downarrow$"]
+    for row in found["scores"]:
+        cell = table[row["system"]][["bleu", "ter"].index(row["metric"])]
+        assert f"{100 * row['score']:.2f}" in cell
+        assert cell.startswith(r"\textbf{") == (row["system"] == "good")
+        significant = row["p_holm"] is not None and row["p_holm"] < 0.05
+        assert (r"$^\dagger$" in cell) == significant
+    for metric in found["metrics"]:
+        assert metric["signature"].partition(":")[0] in text.partition(r"\label")[0]
+
+
+@pytest.mark.usefixtures("corpus")
+def test_latex_all_needs_latex():
+    result = compare("bad=bad", "good=good", "--ref=test.ref", "--latex-all", status=2)
+    assert "--latex-all needs --latex" in result.stderr
 
 
 def test_text_does_not_steer_the_terminal(corpus):
@@ -374,7 +409,7 @@ def test_a_tiny_p_is_never_printed_as_nothing():
     for row in given["scores"]:
         if row["difference"] is not None:
             row.update(dict.fromkeys((key for key in row if key.startswith("p")), 1e-9))
-    (table,) = [one for one in document_of(given).tables if one.label == "tests"]
+    (table,) = [one for one in document_of(given).tables() if one.label == "tests"]
     assert {cell for row in table.rows for cell in row[4:]} == {"<0.0001"}
     assert r"\textless{}0.0001" in latex_table(table)
     assert ">&lt;0.0001" in html(document_of(given))

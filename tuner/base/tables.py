@@ -14,8 +14,9 @@ _STEERING = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 """Characters that steer a terminal, or change the direction of the text after them."""
-Form = Literal["text", "long", "latex", "page"]
-"""An output of a document. `long` is the text of `--all`."""
+Form = Literal["text", "long", "paper", "latex", "page"]
+"""An output of a document. `long` is the text of `--all`, `paper` the LaTeX of one table, `latex`
+that of all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +58,8 @@ class Table(Block):
         For references to it in LaTeX.
     prose
         Columns of whole sentences.
+    bold
+        (row, column) of cells that LaTeX sets in bold.
     """
 
     title: str
@@ -66,6 +69,7 @@ class Table(Block):
     note: str = ""
     label: str = ""
     prose: Sequence[int] = ()
+    bold: Collection[tuple[int, int]] = ()
 
     def text(self) -> str:
         """Return the title and the table below it."""

@@ -47,6 +47,11 @@ latex = click.option(
     type=OUT_FILE,
     help="Write the tables for LaTeX (booktabs); - is stdout.",
 )
+latex_all = click.option(
+    "--latex-all",
+    is_flag=True,
+    help="Write all tables to --latex. Default: one for papers, systems by metrics.",
+)
 html = click.option(
     "--html", "html_out", type=FILE, help="Write an HTML page, one file that needs no network."
 )
@@ -116,10 +121,13 @@ def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
             names = ("html_out", "json_out", "latex_out", "plot_out")
             html_out, json_out, latex_out, plot_out = (values.pop(name, None) for name in names)
             check_outputs(html_out, json_out, latex_out, plot_out)
+            whole = values.pop("latex_all", False)
+            if whole and latex_out is None:
+                raise click.UsageError("--latex-all needs --latex")
             check_plot(plot_out)
             announce_compiling()
             report = command(**values)
-            show(report, html_out=html_out, json_out=json_out, latex_out=latex_out)
+            show(report, html_out=html_out, json_out=json_out, latex_out=latex_out, whole=whole)
             if plot_out is not None:
                 draw(report.charts, plot_out)
             if names_files:
@@ -145,12 +153,14 @@ def show(
     json_out: Path | None,
     latex_out: Path | None = None,
     html_out: Path | None = None,
+    whole: bool = False,
 ) -> None:
     """Write JSON, LaTeX and a page where they are asked for; else print the text on stdout."""
     print_json(json_out, report.as_json())
-    for path, form in ((html_out, report.as_html), (latex_out, report.as_latex)):
-        if path is not None:
-            write_text(path, form())
+    if html_out is not None:
+        write_text(html_out, report.as_html())
+    if latex_out is not None:
+        write_text(latex_out, report.as_latex(whole=whole))
     if "-" not in (str(json_out), str(latex_out)):
         click.echo(str(report))
 

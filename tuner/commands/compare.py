@@ -30,7 +30,9 @@ TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing
 @_groups.threads
 @_groups.executor
 @_outputs.no_timing
-@_outputs.reporting(_outputs.html, _outputs.plot, _outputs.json_option, _outputs.latex)
+@_outputs.reporting(
+    _outputs.html, _outputs.plot, _outputs.json_option, _outputs.latex, _outputs.latex_all
+)
 def command(**values: Any) -> portmert.Report:
     """Compare systems with the first one: scores, significance, and where they differ.
 

@@ -139,10 +139,9 @@ class Document:
     about: str = ""
     systems: Sequence[str] = ()
 
-    @property
-    def tables(self) -> list[Table]:
-        """The tables for LaTeX."""
-        return [x for x in self.blocks if isinstance(x, Table) and "latex" in x.forms]
+    def tables(self, form: Form = "latex") -> list[Table]:
+        """Return the tables that an output shows."""
+        return [x for x in self.blocks if isinstance(x, Table) and form in x.forms]
 
 
 def on_page(blocks: Iterable[Block]) -> list[Block]:

@@ -18,6 +18,8 @@ _SPECIAL = {
     '"': r"\char34{}",  # \textquotedbl is an error without the package fontenc
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
+    "†": r"$^\dagger$",
+    "±": r"$\pm$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 _LINE_WIDTH = 345.0
@@ -35,14 +37,22 @@ _PROSE_WIDTH = 34
 """Characters in a line of a column of prose."""
 
 
-def latex(document: Document, warnings: Sequence[str] = ()) -> str:
-    """Return all tables, to be set with the package booktabs, and the warnings as comments."""
+def latex(document: Document, warnings: Sequence[str] = (), *, whole: bool = False) -> str:
+    """Return tables, to be set with the package booktabs, and the warnings as comments.
+
+    Parameters
+    ----------
+    whole
+        Whether to return all tables where one is made for papers.
+    """
+    tables = document.tables("paper")
+    tables = document.tables("latex") if whole or not tables else tables
     lines = [f"% warning: {' '.join(line.split())}" for line in warnings]
     lines += [
         f"% Made by portmert {portmert.__version__}.",
         "% Needs \\usepackage{booktabs}; words that are not Latin need XeLaTeX or LuaLaTeX.",
     ]
-    return "\n".join([*lines, *map(latex_table, document.tables)])
+    return "\n".join([*lines, *map(latex_table, tables)])
 
 
 def latex_table(table: Table) -> str:
@@ -57,7 +67,11 @@ def latex_table(table: Table) -> str:
         parts[-1].append(row)
         free_lines -= height
     size = _size(table)
-    return "\n".join(_float(table, rows, size, number) for number, rows in enumerate(parts))
+    floats, first = [], 0
+    for number, rows in enumerate(parts):
+        floats.append(_float(table, rows, size, number, first))
+        first += len(rows)
+    return "\n".join(floats)
 
 
 def _size(table: Table) -> str:
@@ -72,12 +86,19 @@ def _size(table: Table) -> str:
     return next(fitting, _SIZES[-1][0])
 
 
-def _float(table: Table, rows: Sequence[Sequence[str]], size: str, number: int) -> str:
+def _float(table: Table, rows: Sequence[Sequence[str]], size: str, number: int, first: int) -> str:
+    """Return some rows, from the `first` of the table, as the float of a number."""
     # Escaped here and set as it is: of a header tabulate escapes less than of a cell.
     sides = "l" * table.left + "r" * (len(table.headers) - table.left)
     body = aligned(
         [latex_escaped(header) for header in table.headers],
-        [[_cell(cell, side) for cell, side in zip(row, sides, strict=True)] for row in rows],
+        [
+            [
+                f"\\textbf{{{_cell(cell, side)}}}" if (n, k) in table.bold else _cell(cell, side)
+                for k, (cell, side) in enumerate(zip(row, sides, strict=True))
+            ]
+            for n, row in enumerate(rows, first)
+        ],
         sides=sides,
         style="latex_raw",
     )

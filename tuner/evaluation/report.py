@@ -46,7 +46,7 @@ class Report:
     @property
     def tables(self) -> Sequence[Table]:
         """All tables."""
-        return self.layout.tables
+        return self.layout.tables()
 
     def __str__(self) -> str:
         return f"{self.text}\n\nsegments left out: {self.left_out}" if self.left_out else self.text
@@ -57,11 +57,17 @@ class Report:
         counted = {"left_out": self.left_out} if self.left_out else {}
         return {**self.document, **warned, **counted} if warned or counted else self.document
 
-    def as_latex(self) -> str:
-        """Return the tables for LaTeX (booktabs), with the warnings as comments."""
+    def as_latex(self, *, whole: bool = False) -> str:
+        """Return LaTeX (booktabs), with the warnings as comments.
+
+        Parameters
+        ----------
+        whole
+            Whether to return all tables where one is made for papers.
+        """
         from .latex import latex  # noqa: PLC0415  start-up time
 
-        return latex(self.layout, self.warnings)
+        return latex(self.layout, self.warnings, whole=whole)
 
     def as_html(self) -> str:
         """Return a page that needs no network."""

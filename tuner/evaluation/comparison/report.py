@@ -91,6 +91,7 @@ def blocks_of(comparison: Comparison) -> list[Block]:
     view = ShownComparison(comparison)
     blocks: list[Block | None] = [
         Heading("Scores"),
+        _paper(view),
         Paragraph("Shares are in percent. s_sel: luck of the test set; s_opt: luck of tuning.")
         .only("page"),
         _matrix(view),
@@ -159,6 +160,43 @@ def _matrix(view: ShownComparison) -> Table | None:
         left=2,
         note=f"{note}*: differs from {view.names[0]}, corrected p below {level:.2g}.",
     )
+
+
+IN_PAPERS = {
+    "bleu": "BLEU", "cder": "CDER", "cer": "CER", "chrf": "chrF", "meteor": "METEOR",
+    "nist": "NIST", "port": "PORT", "qmean": "Qmean", "ribes": "RIBES", "ter": "TER",
+    "terp": "TERp", "wer": "WER",
+}  # fmt: skip
+"""Names of metrics as papers write them."""
+
+
+def _paper(view: ShownComparison) -> Table:
+    """Return the one table for a paper: systems by metrics, the best of each metric in bold."""
+    columns, rows = ["system"], [[name] for name in view.names]
+    bold = []
+    for column, (label, metric) in enumerate(view.metrics.items(), 1):
+        columns.append(f"{IN_PAPERS.get(label, label)} {metric.arrow}")
+        scores = [view.scores[label, name] for name in view.names]
+        values = [score["score"] for score in scores if score["score"] is not None]
+        best = (max if metric.higher_is_better else min)(values, default=None)
+        for place, (score, row) in enumerate(zip(scores, rows, strict=True)):
+            mark = "†" if view.is_significant(score) else ""
+            spread = score["s_opt"]
+            error = "" if spread is None else f" ± {metric.shown_spread(spread)}"
+            row.append(f"{metric.shown(score['score'])}{error}{mark}")
+            if score["score"] == best and best is not None and len(rows) > 1:
+                bold.append((place, column))
+    signatures = "; ".join(metric["signature"] for metric in view.comparison["metrics"])
+    level = 1 - view.comparison["confidence"]
+    spread = " ±: standard deviation over replicas." if view.has_replicas else ""
+    compared = (
+        f" †: differs from {view.names[0]} (p < {level:.2g}, {correction(view.comparison)})."
+        if len(rows) > 1
+        else ""
+    )
+    note = f"Best in bold.{compared}{spread} Signatures: {signatures}"
+    title = _with_luck(view, "Scores on the test set")
+    return Table(title, columns, rows, label="scores", note=note, bold=bold).only("paper")
 
 
 def _heads(view: ShownComparison) -> tuple[list[str], list[list[str]]]:
