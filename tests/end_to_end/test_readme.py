@@ -72,6 +72,7 @@ def words(pages):
 
 def test_the_readme_and_the_guide_are_short():
     assert PAGES[0].read_text(encoding="utf-8").count("\n") <= 100
+    assert (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").count("\n") <= 60
     # One has tables of other programs' options, the other is for who changes the program.
     left_out = {"reference-implementations.md", "design.md"}
     guide = [page for page in PAGES[1:] if page.name not in left_out]

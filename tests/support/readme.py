@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 ALONE = ("--help", "metrics", "COMMAND")
-SECONDS = re.compile(r"\d+\.\d s\)")
+SECONDS = re.compile(r"\d+\.\d s(?=[),]|$)", re.MULTILINE)
 COMPILING = re.compile(r"portmert: note: (compiling|compiled) kernels.*\n")
 """A note of the first command after an installation."""
 
@@ -78,7 +78,7 @@ def refreshed(page: str) -> str:
 
 def without_times(page: str) -> str:
     """Return the page with 0.0 in place of all seconds."""
-    return SECONDS.sub("0.0 s)", page)
+    return SECONDS.sub("0.0 s", page)
 
 
 def in_a_copy(pages: list[Path]) -> dict[Path, str]:
