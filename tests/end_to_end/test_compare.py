@@ -249,7 +249,7 @@ def test_latex_is_one_table_for_a_paper(corpus):
         significant = row["p_holm"] is not None and row["p_holm"] < 0.05
         assert (r"$^\dagger$" in cell) == significant
     for metric in found["metrics"]:
-        assert metric["signature"].partition(":")[0] in text.partition(r"\label")[0]
+        assert f"{metric['label']}\\" in text.replace(":", "\\").partition(r"\label")[0]
 
 
 @pytest.mark.usefixtures("corpus")
