@@ -205,6 +205,10 @@ def take_lists(values: dict[str, Any], **strings: Any) -> portmert.Lists:
     if strings and bool(paths) == bool(graphs):
         missing = "Missing option '--nbest' or '--graphs'."
         raise click.UsageError("give --nbest or --graphs, not both" if graphs else missing)
+    refuse(
+        ("format", "systems") if graphs else ("graph_format",),
+        f"goes with --{'nbest' if graphs else 'graphs'}",
+    )
     if graphs:
         graph_format = values.pop("graph_format")
         return portmert.Lists.from_graphs(graphs, graph_format=graph_format, **strings, **read)
