@@ -129,7 +129,7 @@ def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
             report = command(**values)
             show(report, html_out=html_out, json_out=json_out, latex_out=latex_out, whole=whole)
             if plot_out is not None:
-                draw(report.charts, plot_out)
+                draw(report.charts, plot_out)  # pyright: ignore[reportArgumentType]  # by link
             if names_files:
                 say_written(html_out, json_out, latex_out, plot_out)
 
