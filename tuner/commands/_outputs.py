@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -28,7 +28,6 @@ from ._signatures import Decorator
 if TYPE_CHECKING:
     from click import Context, Parameter
 
-    from ..evaluation.document import Chart
 
 json_option = click.option(
     "--json",
@@ -85,13 +84,6 @@ def check_plot(path: Path | None) -> None:
         form_of(path)
 
 
-def draw(charts: Sequence[Chart], path: Path) -> None:
-    """Draw charts to a file."""
-    from ..evaluation import plots  # noqa: PLC0415  start-up time
-
-    plots.draw(charts, path)
-
-
 def print_json(json_out: Path | None, document: Any, *, indent: int = 1) -> bool:
     """Write JSON where it is asked for; return whether that was stdout.
 
@@ -129,7 +121,7 @@ def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
             report = command(**values)
             show(report, html_out=html_out, json_out=json_out, latex_out=latex_out, whole=whole)
             if plot_out is not None:
-                draw(report.charts, plot_out)  # pyright: ignore[reportArgumentType]  # by link
+                report.write_plot(plot_out)
             if names_files:
                 say_written(html_out, json_out, latex_out, plot_out)
 

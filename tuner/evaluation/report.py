@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..base.tables import Form, Table
@@ -74,6 +75,18 @@ class Report:
         from .page.html import html  # noqa: PLC0415  start-up time
 
         return html(self.layout, self.warnings)
+
+    def write_plot(self, path: Path) -> None:
+        """Draw the charts of the page to a file: .svg, .png or .pdf.
+
+        Raises
+        ------
+        PortmertError
+            Matplotlib is not installed, or the file cannot be written.
+        """
+        from .plots import draw  # noqa: PLC0415  an extra
+
+        draw(self.charts, path)
 
     def figure(self) -> Any:
         """Return the charts of the page as a Matplotlib figure, for notebooks.
