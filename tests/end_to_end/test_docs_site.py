@@ -71,13 +71,13 @@ def test_pages_fetch_nothing_from_other_hosts(site):
 
 
 def test_the_copy_button_copies_commands_without_prompts_and_outputs(site):
-    shown = (ROOT / "docs/how-to/speech.md").read_text(encoding="utf-8")
+    shown = (ROOT / "docs/how-to/rerank.md").read_text(encoding="utf-8")
     blocks = [
         "\n".join(command.removeprefix("$ ").rstrip("\n") for command, _ in entries(block))
         for block in BLOCK.findall(shown)
     ]
     assert len(blocks) > 1
-    assert parsed(site / "how-to/speech.html").copied == blocks
+    assert parsed(site / "how-to/rerank.html").copied == blocks
     for page in site.rglob("*.html"):
         blocks = page.read_text(encoding="utf-8").count('<span class="gp">')
         copied = "\n".join(parsed(page).copied)
