@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from tests.support.cli import run
@@ -31,6 +32,11 @@ def products(folder):
     }
 
 
+def lines_of(result):
+    """Return what the whole loop prints, which comes after the recorded lists."""
+    return result.stdout.partition("invented languages\n")[2].splitlines()
+
+
 def table(lines):
     return {line[:13].strip(): [float(n) for n in line[13:].split()] for line in lines[3:6]}
 
@@ -44,11 +50,15 @@ def finished(tmp_path_factory):
 
 def test_demo_shows_three_systems_and_what_to_do_next(finished):
     folder, result = finished
-    lines = result.stdout.splitlines()
+    lines = lines_of(result)
     titles = ["BLEU", "PORT", "Qmean", "v", "length"]
     assert lines[0].split() == ["system"] + ["test"] * 5 + ["dev"] * 5
     assert lines[1].split() == titles * 2
     rows = table(lines)
+    shown = [line.split() for line in result.stdout.splitlines()[:8]]
+    gains = np.array(shown[4][3:], float) - np.array(shown[2][1:], float)
+    assert (gains > 2).all()  # tuned on PORT against first, on BLEU, PORT and chrF
+    assert [line[0] for line in shown[6:]] == ["source", "reference"]
     assert list(rows) == ["untuned", "tuned on BLEU", "tuned on PORT"]
     assert all(len(row) == 10 for row in rows.values())
     assert rows["tuned on BLEU"][5] >= rows["untuned"][5]  # each gains what it was tuned on
@@ -106,14 +116,14 @@ def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path
         process.kill()
         process.stderr.read()
     again = demo(tmp_path / "run")
-    assert again.stdout.splitlines()[:8] == first.stdout.splitlines()[:8]
+    assert lines_of(again)[:8] == lines_of(first)[:8]
     assert products(tmp_path / "run") == products(folder)
 
 
 @pytest.mark.slow
 def test_the_whole_demo_tunes_visibly(tmp_path):
     result = run("demo", "--out", tmp_path / "run")
-    lines = result.stdout.splitlines()
+    lines = lines_of(result)
     rows = table(lines)
     untuned, on_bleu, on_port = rows.values()
     assert 30 <= on_bleu[0] <= 70
@@ -126,7 +136,7 @@ def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(folder, run)
     result = demo(run, "--also=posf", "--also=edpm", "--set=tune.annotation_cache=cache")
-    lines = result.stdout.splitlines()
+    lines = lines_of(result)
     assert lines[1].split() == ["BLEU", "PORT", "TER", "POSF", "HWCM", "EDPM", "length"] * 2
     rows = [line[:13].strip() for line in lines[3:8]]
     assert rows == ["untuned", "tuned on BLEU", "tuned on PORT", "tuned on POSF", "tuned on EDPM"]
@@ -153,7 +163,7 @@ def test_demo_has_replicas_where_they_are_asked_for(finished, tmp_path):
     for name in ("bleu", "port"):
         held = json.loads((run / name / "result.json").read_text())
         assert [one["folder"] for one in held["replicas"]] == ["replica-1", "replica-2"]
-        row = table(result.stdout.splitlines())[f"tuned on {name.upper()}"]
+        row = table(lines_of(result))[f"tuned on {name.upper()}"]
         column = {"bleu": 0, "port": 1}[name]
         for place, key in ((column, "test_score"), (5 + column, "dev_score")):
             mean = sum(one[key] for one in held["replicas"]) / 2

@@ -44,6 +44,9 @@ def test_the_lines_of_the_home_page_install_the_examples(tmp_path, place):
             "configs/tanaka/dev.ref")  # fmt: skip
 
 
+GAIN = re.compile(r"\S+( ↓)?:? (?:dev )?(-?\d+\.\d+) -> (-?\d+\.\d+)")
+
+
 def examples():
     """Yield (page, list, reference, file of a feature) of each example that has them."""
     for page in PAGES:
@@ -139,3 +142,14 @@ def test_tuning_on_the_real_lists_gains_on_their_test_set(system):
     before = portmert.score(first, references, metric="bleu")
     after = portmert.score(portmert.rerank(lists, found).lines, references, metric="bleu")
     assert after.score > before.score + 0.02
+
+
+def test_no_result_on_a_page_is_worse_than_before_tuning():
+    found = [
+        (page.name, line)
+        for page in PAGES
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if (match := GAIN.match(line))
+        and (float(match[3]) - float(match[2])) * (-1 if match[1] else 1) < 0
+    ]
+    assert found == []
