@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -25,21 +24,15 @@ class Repeated(Ragged):
         self.single = single
         self.indices = indices
 
-    @cached_property
-    def _copied(self) -> Ragged:
-        return self.single.take(self.indices)
+    def __getattr__(self, name: str) -> Any:
+        """Copy the rows when their values or offsets are needed."""
+        if name not in {"values", "offsets"}:
+            raise AttributeError(name)
+        copied = self.single.take(self.indices)
+        vars(self).update(values=copied.values, offsets=copied.offsets)
+        return vars(self)[name]
 
     @property
-    def values(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
-        """All rows one after the other."""
-        return self._copied.values
-
-    @property
-    def offsets(self) -> IntArray:
-        """Where each row begins and ends."""
-        return self._copied.offsets
-
-    @cached_property
     def lengths(self) -> IntArray:
         """(N,) number of values in each row."""
         return self.single.lengths[self.indices]

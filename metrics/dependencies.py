@@ -218,30 +218,27 @@ def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCount
     shape = (len(batch.hypotheses), len(of))
     counts = ItemCounts(np.empty(shape), np.empty(shape), np.empty(shape))
     per_segment = np.diff(batch.offsets)
-    orders = [int(name[0]) for name in of if name not in _KINDS]
+    orders = [(c, int(name[0]) - 1) for c, name in enumerate(of) if name not in _KINDS]
     if orders:
-        longest = max(orders)
+        columns, lengths = [c for c, _ in orders], [n for _, n in orders]
+        longest = max(lengths) + 1
         references = batch.references.tokens.lengths.astype(np.float64)
-        word_matches = _shared.matched(batch, longest)
-        word_totals = _shared.totals(_shared.hypothesis_lengths(batch), longest)
+        totals = _shared.totals(_shared.hypothesis_lengths(batch), longest)
         reference_totals = np.repeat(_shared.totals(references, longest), per_segment, axis=0)
-    kinds = [_KINDS[name] for name in of if name in _KINDS]
+        counts.match[:, columns] = _shared.matched(batch, longest)[:, lengths]
+        counts.hyp[:, columns] = totals[:, lengths]
+        counts.ref[:, columns] = reference_totals[:, lengths]
+    kinds = [(c, _KINDS[name]) for c, name in enumerate(of) if name in _KINDS]
     if kinds:
-        matches, sums, reference_sums = link_matches(
+        columns = [c for c, _ in kinds]
+        counts.match[:, columns], sums, reference_sums = link_matches(
             _linked(batch.hypotheses, need),
             _linked(batch.references, need),
             np.ascontiguousarray(batch.offsets, dtype=np.int64),
-            np.array(kinds),
+            np.array([kind for _, kind in kinds]),
         )
-    for c, name in enumerate(of):
-        if name in _KINDS:
-            counts.match[:, c] = matches[:, kinds.index(_KINDS[name])]
-            counts.hyp[:, c] = sums
-            counts.ref[:, c] = np.repeat(reference_sums, per_segment)
-        else:
-            n = int(name[0]) - 1
-            counts.match[:, c], counts.hyp[:, c] = word_matches[:, n], word_totals[:, n]
-            counts.ref[:, c] = reference_totals[:, n]
+        counts.hyp[:, columns] = sums[:, np.newaxis]
+        counts.ref[:, columns] = np.repeat(reference_sums, per_segment)[:, np.newaxis]
     return counts
 
 

@@ -20,10 +20,13 @@ class _DistanceRate(Metric):
     A subclass says whether jumps are edits as in CDER (`long_jumps`).
     """
 
-    stat_names: ClassVar[tuple[str, ...]] = ("edits", "ref_len")
-    """The distance and the length of the reference."""
     is_error_rate: ClassVar[bool] = True
     long_jumps: ClassVar[bool] = False
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The distance and the length of the reference."""
+        return ("edits", "ref_len")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) counts in the order of `stat_names`, of the reference with fewest edits.
@@ -145,10 +148,13 @@ class Per(Metric):
     only for an empty hypothesis, or where there is no other.
     """
 
-    stat_names: ClassVar[tuple[str, ...]] = ("correct", "hyp_len", "ref_len")
-    """Words in common, lengths of the hypothesis and the reference."""
     is_error_rate: ClassVar[bool] = True
     source: ClassVar[str] = "Tillmann et al., Eurospeech 1997; Moses mert/PerScorer.cpp"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Words in common, lengths of the hypothesis and the reference."""
+        return ("correct", "hyp_len", "ref_len")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 3) counts in the order of `stat_names`."""
@@ -181,8 +187,10 @@ class _EqualWords(Metric):
     Of equally cheap paths the one counts that jiwer finds (docs/metrics/edits.md).
     """
 
-    stat_names: ClassVar[tuple[str, ...]] = ("correct", "edits", "hyp_len", "ref_len")
-    """Unchanged words, edits, lengths of the hypothesis and the reference."""
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Unchanged words, edits, lengths of the hypothesis and the reference."""
+        return ("correct", "edits", "hyp_len", "ref_len")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 4) counts in the order of `stat_names`, of the best-scoring reference."""

@@ -5,7 +5,7 @@ Formulas in docs/metrics/terp.md.
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -132,7 +132,11 @@ class LearnedFeatures:
     def _of_one(self, single: Batch) -> FloatArray:
         """Return the features of E, N and B (H, ...) of a batch with one reference a segment."""
         parts = []
-        for group, of, need in (("E", _LINKS, self.need), ("N", _NGRAMS, None)):
+        groups: tuple[tuple[str, Sequence[str], Need | None], ...] = (
+            ("E", _LINKS, self.need),
+            ("N", _NGRAMS, None),
+        )
+        for group, of, need in groups:
             if group in self.groups:
                 counts = dependencies.item_counts(single, need, of)
                 shares = [
@@ -279,12 +283,15 @@ class Learned(_shared.WeightedMean):
     paraphrases: Path | None = None
     stop_words: Path | None = None
 
-    stat_names: ClassVar[tuple[str, ...]] = ("learned", "ref_len")
-    """The segment's score times its length, and its length."""
     in_percent: ClassVar[bool] = False
     source: ClassVar[str] = (
         "Kahn, Snover & Ostendorf, Machine Translation 23 (2009); Snover et al., WMT 2009"
     )
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The segment's score times its length, and its length."""
+        return ("learned", "ref_len")
 
     def load(self) -> None:
         """Read the model and the files that it was learnt with."""

@@ -25,14 +25,17 @@ class Nist(Metric):
     clipped as in BLEU. The reference length is the mean over the references of a segment.
     """
 
-    stat_names: ClassVar[tuple[str, ...]] = (
-        *(f"{kind}_{n}" for n in range(1, MAX_ORDER + 1) for kind in ("info", "total")),
-        "hyp_len",
-        "ref_len",
-    )
-    """Matched information and all n-grams of each order, then the two lengths."""
     in_percent: ClassVar[bool] = False
     source: ClassVar[str] = "Doddington, HLT 2002; mteval-v13a.pl"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Matched information and all n-grams of each order, then the two lengths."""
+        return (
+            *(f"{kind}_{n}" for n in range(1, MAX_ORDER + 1) for kind in ("info", "total")),
+            "hyp_len",
+            "ref_len",
+        )
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 12) float64 in the order of `stat_names`."""

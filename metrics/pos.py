@@ -35,14 +35,17 @@ class _TagMatch(Metric):
 
     figure: ClassVar[Figure]
     with_words: ClassVar[bool] = False
-    stat_names: ClassVar[tuple[str, ...]] = tuple(
-        f"{kind}_{n}"
-        for n in range(1, MAX_ORDER + 1)
-        for kind in ("matched", "total", "ref_total")
-    )
-    """For each order the n-grams that match, those of the hypothesis and of the reference."""
     needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
     source: ClassVar[str] = "Popović and Ney, WMT 2009"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """For each order the n-grams that match, those of the hypothesis and of the reference."""
+        return tuple(
+            f"{kind}_{n}"
+            for n in range(1, MAX_ORDER + 1)
+            for kind in ("matched", "total", "ref_total")
+        )
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 12) counts in the order of `stat_names`."""

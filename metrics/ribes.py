@@ -34,10 +34,13 @@ class Ribes(_shared.WeightedMean):
     alpha: Annotated[float, Ge(0), Le(100)] = 0.25
     beta: Annotated[float, Ge(0), Le(100)] = 0.10
 
-    stat_names: ClassVar[tuple[str, ...]] = ("ribes", "segments")
-    """The value of the segment and 1."""
     most_tokens: ClassVar[int | None] = 20_000
     source: ClassVar[str] = "Isozaki et al., EMNLP 2010; RIBES.py 1.03"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The value of the segment and 1."""
+        return ("ribes", "segments")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""

@@ -77,9 +77,12 @@ class Ol(_shared.WeightedMean):
     Metrics of meaning can use this share where an analysis is missing.
     """
 
-    stat_names: ClassVar[tuple[str, ...]] = ("overlap", "segments")
-    """The overlap, and 1."""
     source: ClassVar[str] = PAPER
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The overlap, and 1."""
+        return ("overlap", "segments")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2) float64 in the order of `stat_names`."""
@@ -111,11 +114,12 @@ class _SegmentMean(_base.Metric):
     form: Form = "plain"
     denominator: Denominator = "all"
 
-    stat_names: ClassVar[tuple[str, ...]] = (
-        *("value", "present", "lexical_missing", "lexical_present", "segments"),
-    )
-    """The value, whether it is there, l where it is missing and where not, and 1."""
     source: ClassVar[str] = PAPER
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The value, whether it is there, l where it is missing and where not, and 1."""
+        return ("value", "present", "lexical_missing", "lexical_present", "segments")
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 5) float64 in the order of `stat_names`."""
@@ -128,7 +132,7 @@ class _SegmentMean(_base.Metric):
         return np.column_stack(
             [
                 np.where(present, values, 0.0),
-                present,
+                present.astype(np.float64),
                 np.where(present, 0.0, lexical),
                 np.where(present, lexical, 0.0),
                 np.ones(len(values)),

@@ -79,11 +79,14 @@ PRESETS = {
 class _EditRate(Metric):
     """Divides the cost of edits by the reference length."""
 
-    stat_names: ClassVar[tuple[str, ...]] = ("edits", "ref_len")
-    """Least cost of all edits, mean reference length."""
     higher_is_better: ClassVar[bool] = False
     is_error_rate: ClassVar[bool] = True
     most_tokens: ClassVar[int | None] = 20_000
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Least cost of all edits, mean reference length."""
+        return ("edits", "ref_len")
 
     def _stats(
         self, batch: Batch, lexicon: Lexicon, costs: Costs, limits: Limits = TERP_LIMITS

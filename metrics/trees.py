@@ -84,7 +84,7 @@ class _Overlap(Metric):
         counted = comparable
         if self.noparse == "ignore" and self.kind == "precision":
             counted = comparable & parsed
-        return np.column_stack([self._of_counts(counts), counted])
+        return np.column_stack([self._of_counts(counts), counted.astype(np.float64)])
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the score (...) of stats (..., K): 0..1, F of several references may be more."""

@@ -104,10 +104,10 @@ def _engine() -> Callable[..., Any]:
     class Listener(event.Listener):  # type: ignore[misc]  # numba has no types
         """Passes events on."""
 
-        def on_start(self, begin: Any) -> None:
-            WATCH.on_start(begin.data["dispatcher"].py_func.__module__)
+        def on_start(self, event: Any) -> None:
+            WATCH.on_start(event.data["dispatcher"].py_func.__module__)
 
-        def on_end(self, _: Any) -> None:
+        def on_end(self, event: Any) -> None:  # noqa: ARG002  numba's name
             WATCH.on_end()
 
     def type_of(function: Compiled, context: Any) -> Any:
@@ -115,8 +115,8 @@ def _engine() -> Callable[..., Any]:
 
     typeof_impl.register(Compiled, type_of)
     event.register("numba:compile", Listener())
-    engine: Callable[..., Any] = functools.partial(njit, nogil=True, no_cfunc_wrapper=True)
-    return engine
+    engine: Any = njit
+    return functools.partial(engine, nogil=True, no_cfunc_wrapper=True)
 
 
 def kernel(function: Any) -> Compiled:
@@ -293,4 +293,4 @@ def most_in_segment(offsets: IntArray, token_offsets: IntArray) -> int:
     most = 0
     for s in range(offsets.size - 1):
         most = max(most, token_offsets[offsets[s + 1]] - token_offsets[offsets[s]])
-    return most
+    return int(most)

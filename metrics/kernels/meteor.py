@@ -324,7 +324,7 @@ def _insert(
             if state[WORTH] > states[old, WORTH]:
                 for column in (WORTH, PARENT, LINK):
                     states[old, column] = state[column]
-            return old, False
+            return int(old), False
         slot = (slot + 1) & (table.size - 1)
     table[slot] = count
     for column in range(state.size):

@@ -569,7 +569,7 @@ def _next_place(
     phrases, words, starts = table.rows, table.words, table.starts
     spot = _first_from(codes, begins[word], begins[word + 1], place)
     if spot < begins[word + 1]:
-        stop = min(stop, codes[spot] // KINDS)
+        stop = min(stop, int(codes[spot] // KINDS))
     if count > 0:
         for k in range(starts[place], starts[stop]):
             phrase = phrases[k, BY_START]

@@ -424,7 +424,7 @@ def _log_kernel(
     total = 0.0
     for i in range(pairs):
         total += math.exp(values[i] - highest)
-    return highest + math.log(total), values
+    return float(highest + math.log(total)), values
 
 
 @kernel

@@ -129,7 +129,7 @@ def _discordant_share(a: TokenArray, b: TokenArray, image: IntArray, tree: IntAr
         while x < n:
             tree[x] += 1
             x += x & -x
-    return inversions / (n * (n - 1) / 2)
+    return float(inversions / (n * (n - 1) / 2))
 
 
 @helper

@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
-from types import UnionType
+from types import GenericAlias, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -82,7 +82,9 @@ def _plain(value: Any) -> Any:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value has a type, with all that it contains."""
-    of_one = TypeAdapter(tuple[hint], config=ConfigDict(arbitrary_types_allowed=True))
+    of_one = TypeAdapter(
+        GenericAlias(tuple, (hint,)), config=ConfigDict(arbitrary_types_allowed=True)
+    )
     try:
         of_one.validate_python((value,), strict=True)
     except ValidationError:

@@ -154,9 +154,9 @@ class Scores(MeanOfScores):
             )
         keyed = keyed_numbers_of(nbest, paths)
         if keyed is not None:
-            values = np.zeros(sum(nbest.list_sizes))
-            values[nbest.lines] = keyed
-            self.__dict__["_values"] = [values]
+            by_line = np.zeros(sum(nbest.list_sizes))
+            by_line[nbest.lines] = keyed
+            vars(self)["_values"] = [by_line]
             return
         for path, values, name, size in zip(
             paths, self._values, lists, nbest.list_sizes, strict=True

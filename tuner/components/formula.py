@@ -32,7 +32,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,6 +181,11 @@ def _value(node: ast.expr, scores: Mapping[str, FloatArray]) -> FloatArray:
     raise AssertionError(ast.dump(node))
 
 
+def _of_all(compute: Callable[[Any], object]) -> Any:
+    """Return a property for what other metrics have as a class variable."""
+    return property(compute)
+
+
 @dataclass(frozen=True)
 class Formula(Metric):
     """Combines metrics by a formula; built by `parse`.
@@ -200,21 +205,20 @@ class Formula(Metric):
 
     source: ClassVar[str] = "a formula of metrics"
 
-    # Other metrics have these as class variables.
-    needs = property(
+    needs = _of_all(
         lambda self: frozenset(need for metric in self.metrics for need in metric.needs)
     )
-    most_tokens = property(
+    most_tokens = _of_all(
         lambda self: min(
             filter(None, (metric.most_tokens for metric in self.metrics)), default=None
         )
     )
-    in_percent = property(lambda self: all(metric.in_percent for metric in self.metrics))
-    reads_references = property(
+    in_percent = _of_all(lambda self: all(metric.in_percent for metric in self.metrics))
+    reads_references = _of_all(
         lambda self: any(metric.reads_references for metric in self.metrics)
     )
-    compares_words = property(lambda self: any(metric.compares_words for metric in self.metrics))
-    of_lists = property(lambda self: any(metric.of_lists for metric in self.metrics))
+    compares_words = _of_all(lambda self: any(metric.compares_words for metric in self.metrics))
+    of_lists = _of_all(lambda self: any(metric.of_lists for metric in self.metrics))
 
     def __post_init__(self) -> None:
         """Check which way is better.

@@ -63,7 +63,7 @@ class Cluster(Team):
     def step(phase: str, count: int, total: int) -> None:  # noqa: ARG004
         """Raise `Cancelled` if the command has dropped the task that calls this."""
         from distributed import get_worker  # noqa: PLC0415  an extra
-        from distributed.worker import thread_state  # noqa: PLC0415
+        from distributed.utils import thread_state  # noqa: PLC0415
 
         state = get_worker().state.tasks.get(thread_state.key)
         if state is None or state.state == "cancelled":
@@ -397,7 +397,7 @@ def check_address(address: str, origin: str) -> None:
         parts = urlsplit(address)
         is_complete = parts.scheme in PROTOCOLS and parts.hostname and parts.port
     except ValueError:  # a port that is no number
-        is_complete = False
+        parts, is_complete = urlsplit(""), False
     if (
         not is_complete
         or address != f"{parts.scheme}://{parts.netloc}"

@@ -66,7 +66,7 @@ def samples(segments: int, seed: int) -> FloatArray:
     drawn = streams.whole(seed).multinomial(
         segments, np.full(segments, 1 / segments), size=RESAMPLES
     )
-    return np.vstack([np.ones(segments), drawn])
+    return np.vstack([np.ones(segments), drawn.astype(np.float64)])
 
 
 def gain_of(metric: Metric, tables: Sequence[FloatArray], seed: int) -> tuple[float, float]:

@@ -294,8 +294,7 @@ class Bagged(Optimizer):
         if self.iterations:
             counts = np.repeat(is_learnt, np.diff(linear.problem.offsets))
             risk = Risk(linear, l2=L2, stats=np.where(counts[:, np.newaxis], lists.stats, 0.0))
-            for numbers in risk.anneal(linear.start, SCALES, iterations=self.iterations):
-                last = numbers
+            *_, last = risk.anneal(linear.start, SCALES, iterations=self.iterations)
             learnt.append(linear.weights(last))
         return learnt
 
