@@ -82,9 +82,8 @@ def _plain(value: Any) -> Any:
 
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value has a type, with all that it contains."""
-    of_one = TypeAdapter(
-        GenericAlias(tuple, (hint,)), config=ConfigDict(arbitrary_types_allowed=True)
-    )
+    row: Any = GenericAlias(tuple, (hint,))
+    of_one: TypeAdapter[Any] = TypeAdapter(row, config=ConfigDict(arbitrary_types_allowed=True))
     try:
         of_one.validate_python((value,), strict=True)
     except ValidationError:
