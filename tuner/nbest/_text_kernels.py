@@ -156,8 +156,8 @@ def parse_features(
     scores, offsets = np.empty(lines), np.zeros(lines + 1, dtype=np.int64)
     values, labels = np.empty(most), np.empty(most, dtype=np.int32)
     table = empty_table(256)
-    hashes, spans = np.empty(128, dtype=np.uint64), np.empty((128, 2), dtype=np.int64)
-    last_line = np.empty(128, dtype=np.int64)
+    hashes, spans = np.empty(most, dtype=np.uint64), np.empty((most, 2), dtype=np.int64)
+    last_line = np.empty(most, dtype=np.int64)
     slow, slows = np.empty((64, 3), dtype=np.int64), 0
     count, n, same = 0, 0, True
     code, position = OK, 0
@@ -188,9 +188,8 @@ def parse_features(
                     break
                 label = known
                 if known < 0:
-                    if count == hashes.size:
-                        table, hashes, spans = grown(table, hashes, spans)
-                        last_line = np.concatenate((last_line, np.empty_like(last_line)))
+                    if 2 * count >= table.size:
+                        table = grown(table, hashes, count)
                     h = hash_of(text, begin, equals)
                     label = intern(text, begin, equals, h, table, hashes, spans, count)
                 if label == count:

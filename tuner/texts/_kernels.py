@@ -193,11 +193,9 @@ def empty_table(size: int) -> TokenArray:
 
 
 @helper
-def grown(
-    table: TokenArray, hashes: HashArray, spans: IntArray
-) -> tuple[TokenArray, HashArray, IntArray]:
-    """Return a hash table of twice the size, and its entries with room for as many more."""
-    size, count = 2 * table.size, hashes.size
+def grown(table: TokenArray, hashes: HashArray, count: int) -> TokenArray:
+    """Return a hash table of twice the size with entries 0..count-1."""
+    size = 2 * table.size
     larger: TokenArray = empty_table(size)
     mask = np.uint64(size - 1)
     for entry in range(count):
@@ -205,8 +203,7 @@ def grown(
         while larger[slot] >= 0:
             slot = (slot + np.uint64(1)) & mask
         larger[slot] = entry
-    hashes = np.concatenate((hashes, np.empty_like(hashes)))
-    return larger, hashes, np.concatenate((spans, np.empty_like(spans)))
+    return larger
 
 
 @helper
@@ -262,7 +259,7 @@ def intern_tokens(
     Parameters
     ----------
     most : int
-        At least the number of tokens.
+        At least the number of tokens. Unused memory is not touched; growing arrays are slower.
 
     Returns
     -------
@@ -275,7 +272,7 @@ def intern_tokens(
     tokens = np.empty(most, dtype=np.int32)
     offsets = np.zeros(lines + 1, dtype=np.int64)
     table = empty_table(1024)
-    hashes, spans = np.empty(512, dtype=np.uint64), np.empty((512, 2), dtype=np.int64)
+    hashes, spans = np.empty(most, dtype=np.uint64), np.empty((most, 2), dtype=np.int64)
     count, n = 0, 0
     for line in range(lines):
         i, end = cuts[line, column, 0], cuts[line, column, 1]
@@ -286,8 +283,8 @@ def intern_tokens(
             while i < end and not is_space(text[i]):
                 h = (h ^ np.uint64(text[i])) * HASH_PRIME
                 i += 1
-            if count == hashes.size:
-                table, hashes, spans = grown(table, hashes, spans)
+            if 2 * count >= table.size:
+                table = grown(table, hashes, count)
             entry = intern(text, begin, i, h, table, hashes, spans, count)
             count += entry == count
             tokens[n] = entry
