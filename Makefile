@@ -11,7 +11,7 @@ SECONDS ?= 600
 SEED ?= 1
 NUMBER ?= 400
 EXTRAS := spacy stanza bllip comet
-CORE := base components decoders executors graphs nbest runs search texts weights
+CORE := base components decoders graphs nbest runs search texts weights
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help
@@ -47,7 +47,7 @@ test: $(READY)  ## Run all tests but the slow ones.
 
 test-core: $(READY)  ## Run the tests of the core alone, as docs/explanation/design.md names it (a minute).
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests/test_layers.py tests/metrics \
-		$(CORE:%=tests/tuner/%) --ignore-glob='*thot*' --ignore-glob='*learned*' --ignore-glob='*_cluster*'
+		$(CORE:%=tests/tuner/%) --ignore-glob='*thot*' --ignore-glob='*learned*' --ignore-glob='*feature_checks*'
 
 test-kernels: $(READY)  ## Run the tests of compiled code with bounds checked, then uncompiled.
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-checked $(BIN)/python -m pytest -q -n auto --dist worksteal \
