@@ -211,7 +211,6 @@ def item_matches(
     totals = np.zeros((node_offsets.size - 1, depth))
     reference_totals = np.zeros((reference_node_offsets.size - 1, depth))
     turn = 0
-    growing, fixed = np.int64(1), np.int64(0)  # literals would have functions of their own
     for s in range(offsets.size - 1):
         first, last = references[s], references[s + 1]
         in_segment = reference_node_offsets[last] - reference_node_offsets[first]
@@ -221,7 +220,7 @@ def item_matches(
         keys[:used] = -1
         counts[:used] = 0
         limits[:used] = 0
-        table = (keys, used - 1, growing)
+        table = (keys, used - 1, True)
         if not chains:
             for v in range(reference_node_offsets[first], reference_node_offsets[last]):
                 label = reference_nodes[v, 0]
@@ -240,7 +239,7 @@ def item_matches(
                 limits[slot] = max(limits[slot], counts[slot] - base)
             for n in range(depth):
                 reference_totals[r, n] = total[n]
-        table = (keys, used - 1, fixed)
+        table = (keys, used - 1, False)
         for h in range(offsets[s], offsets[s + 1]):
             turn += 1
             begin, end = node_offsets[h], node_offsets[h + 1]
