@@ -29,6 +29,7 @@ from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.scores import Counted, described, in_families, score_systems
 from ..evaluation.comparison.sentences import against, correction, headlines
 from ..evaluation.comparison.systems import TestSet
+from ..evaluation.document import Heading
 from ..evaluation.formatting import ShownMetric, p_or_dash
 from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
@@ -221,7 +222,9 @@ def rerank_tune(
         compared = _judged(counted, tuned, replicas)
     if compared is not None:
         compared = _answered(
-            compared, next(iter(outcomes.scores), "") if tuned_metric.of_lists else ""
+            compared,
+            next(iter(outcomes.scores), "") if tuned_metric.of_lists else "",
+            tuned.weights_table,
         )
     _write(folder, compared)
     return RerankTuned(tuned, lines, compared)
@@ -314,8 +317,10 @@ def _compared(
     )
 
 
-def _answered(compared: Report, label: str) -> Report:
+def _answered(compared: Report, label: str, weights: Table) -> Report:
     """Return the comparison with the answer to the question whether tuned beats first.
+
+    The weights stand below it on the page.
 
     That is the planned comparison, on the metric tuned on. If `label` names a metric, it is on
     that one: scores of the test lists, where the metric tuned on has scores of others.
@@ -326,7 +331,7 @@ def _answered(compared: Report, label: str) -> Report:
     document["tuning_luck_untested"] = [*document["tuning_luck_untested"], "averaged"]
     document["headlines"] = list(headlines(document))
     document["answers"] = against(document, "first")
-    return Report(document_of(document), document)
+    return Report(document_of(document, [Heading("Weights"), weights]), document)
 
 
 # Scores in hand: choices of answers that need no search, and the comparison of all choices.

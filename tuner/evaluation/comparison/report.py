@@ -38,15 +38,25 @@ EXAMPLES = 1
 """Segments of each metric, system and direction in the table."""
 
 
-def document_of(comparison: Comparison) -> Document:
-    """Return the document of a comparison."""
+def document_of(comparison: Comparison, first: Sequence[Block] = ()) -> Document:
+    """Return the document of a comparison.
+
+    Parameters
+    ----------
+    first
+        What the page shows below the planned answers. Other sentences are notes then.
+    """
     names = [system["name"] for system in comparison["systems"]]
     is_long = len(names) > MAX_SENTENCES + 1
     with_summary: tuple[Form, ...] = ("page", "text", "long") if is_long else ("page",)
     headlines = () if is_long else comparison["headlines"]
     blocks = [
         *(Paragraph(line, "headline") for line in comparison.get("answers", ())),
-        *(Paragraph(line, "summary").only(*with_summary) for line in summaries(comparison)),
+        *on_page(first),
+        *(
+            Paragraph(line, "note" if first else "summary").only(*with_summary)
+            for line in summaries(comparison)
+        ),
         *(Paragraph(line, "headline").only("text", "long") for line in headlines),
         *(Paragraph(line, "note") for line in comparison["notes"]),
         *blocks_of(comparison),
