@@ -2,7 +2,7 @@
 
 import functools
 import re
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NoReturn, Protocol
 
@@ -15,9 +15,9 @@ _WORDS = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 class Refuse(Protocol):
     """Raises the error of an answer: what was found, and what is expected."""
 
-    @abstractmethod
     def __call__(self, answer: str, expected: str) -> NoReturn:
         """Raise `ProgramError`, which names the component and its method."""
+        raise NotImplementedError
 
 
 Check = Callable[..., Any]
