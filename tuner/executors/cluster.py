@@ -62,8 +62,8 @@ class Cluster(Team):
     @staticmethod
     def step(phase: str, count: int, total: int) -> None:  # noqa: ARG004
         """Raise `Cancelled` if the command has dropped the task that calls this."""
+        from dask.context import thread_state  # noqa: PLC0415
         from distributed import get_worker  # noqa: PLC0415  an extra
-        from distributed.utils import thread_state  # noqa: PLC0415
 
         state = get_worker().state.tasks.get(thread_state.key)
         if state is None or state.state == "cancelled":
