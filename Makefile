@@ -85,6 +85,7 @@ lint: $(READY)  ## Check style.
 
 type: $(READY)  ## Check types.
 	$(BIN)/mypy
+	$(BIN)/basedpyright --level error
 
 check: lint type test  ## All that must pass before a change is proposed.
 
