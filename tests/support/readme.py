@@ -32,7 +32,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 ALONE = ("--help", "metrics", "COMMAND")
 SECONDS = re.compile(r"\d+\.\d s(?=[),]|$)", re.MULTILINE)
-COMPILING = re.compile(r"portmert: note: (compiling|compiled) kernels.*\n")
+COMPILING = re.compile(r"(?:portmert: note: )?(?:compiling|compiled) kernels.*\n")
 """A note of the first command after an installation."""
 
 
