@@ -68,23 +68,8 @@ class Compiled:
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
-        if self._dispatcher is None:
-            return _first_call(self, arguments)
-        return self._dispatcher(*arguments)
+        return self.dispatcher(*arguments)
 
-
-def _first_call(function: Compiled, arguments: tuple[Any, ...]) -> Any:
-    """Load or compile a function, and call it.
-
-    CPython keeps the frames of Python functions in pieces of memory of 16 KiB. Numba's compiler
-    calls hundreds of functions inside one another. Where its inner loops happen to begin at the
-    end of a piece, each call maps a piece and each return unmaps it, a quarter of the time of all.
-    A frame of 1 MiB is put into a piece of 2 MiB, and all that it calls finds room behind it.
-    """
-    return function.dispatcher(*arguments)
-
-
-_first_call.__code__ = _first_call.__code__.replace(co_stacksize=(1 << 20) // 8)
 
 _LOCK = threading.RLock()
 
@@ -202,7 +187,7 @@ class Watch:
             self._start = time.perf_counter()
             if not self.files:
                 self.begun()
-            *_, folder, file = module.split(".")
+            folder, file = module.split(".")[-2:][0], module.rpartition(".")[2]
             self.files[folder if "kernels" in file else file] = None
         self._depth += 1
 

@@ -94,7 +94,8 @@ def test_compare(here, case):
     written(here / "ref", [""] * count if case == "no reference word" else CASES[case]["good"])
     result = run("compare", *(f"{name}={name}" for name in CASES[case]), "--ref", "ref",
                  "--metric", "wer", "--metric", "ter", "--metric", "bleu", "--samples", "50",
-                 "--json", "c.json", "--latex", "c.tex", "--html", "c.html")  # fmt: skip
+                 "--json", "c.json", "--latex", "c.tex", "--latex-all",
+                 "--html", "c.html")  # fmt: skip
     document = all_read(here, result.stdout)["c.json"]
     scores = document["scores"]
     if case == "one segment":

@@ -110,7 +110,7 @@ def test_rerank_tune_crossval_and_their_pages():
 def test_compare_and_score_of_segments(tmp_path):
     latex = tmp_path / "t.tex"
     text = shown("compare", "first=test.first", "best=test.best", "--ref", "test.ref",
-                 "--metric", "wer", "--latex", latex)  # fmt: skip
+                 "--metric", "wer", "--latex", latex, "--latex-all")  # fmt: skip
     rate = 100 * first_rate("test")
     assert text.startswith(f"wer ↓: best is better than first (-{rate:.2f}, p ")
     for word in ("luck", "replica", "s_opt", "tuned on"):  # nobody tuned these

@@ -101,6 +101,8 @@ def said(name, option, text, **rest):
         call[number] = text
     elif at in call:
         call[call.index(at) + 1] = text
+    elif at == "--graphs":  # in place of lists
+        call[call.index("--nbest") : call.index("--nbest") + 2] = [at, text]
     else:
         call += [at, text]
     call += map(str, BESIDE.get(f"{name} {at}", ()))

@@ -263,7 +263,7 @@ def test_lists_are_tuned_on_it_from_the_command_line(folder):
     search = ("--nbest", "list", "--optimizer", "mert", "--restarts", 1, "--threads", 1)
     for gold in (("--metric", "m2", "--ref", "gold.m2"), ("--metric", "m2:gold.m2")):
         stdout = run("optimize", *gold, *search, "--out", "w.json")
-        assert "tuned 80.00 (start weights 80.00, oracle 80.00; 6 hypotheses" in stdout
+        assert "-> 80.00\nstart weights 80.00, oracle 80.00; 6 hypotheses" in stdout
     output = run("rerank", "--nbest", "list", "--weights", "w.json", "--out", "out")
     assert Path("out").read_text() == SYSTEM, output
     found = run("score", "--metric", "m2:gold.m2", "--hyp", "out")

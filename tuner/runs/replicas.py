@@ -204,11 +204,12 @@ def write_result(
         },
         "replicas": list(rows),
         "weights": weight_spreads(weights),
-        **({"contributions": contributions.as_json(shares)} if shares else {}),
         **({"warnings": list(warnings)} if warnings else {}),
         **({"left_out": left_out} if left_out else {}),
     }
     content: dict[str, Any] = metric.display.with_rates(plain(document))
+    if shares:  # behind it: a feature may be called score
+        content["contributions"] = contributions.as_json(shares)
     finish(folder / "result.json", content, alone=True)
     return content
 

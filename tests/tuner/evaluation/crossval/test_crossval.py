@@ -169,7 +169,7 @@ def test_means_errors_and_signs_by_hand():
         f"ter ↓: no difference shown: lowest on unseen segments is n, 40.00, \N{MINUS SIGN}15.00 "
         f"± 5.00 against m (p {2 * p:.2f}, corrected for 2 comparisons)"
     )
-    (table,) = document_of(document).tables
+    (table,) = document_of(document).tables()
     assert table.headers == ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
     assert table.rows[1][:4] == ["n", "30.00", "40.00", "+15.00 ± 5.00"]
     assert table.rows[2][3] == "\N{MINUS SIGN}15.00 ± 5.00"
@@ -225,7 +225,7 @@ def test_scores_that_are_not_finite_are_dashes(scores, sentence):
     document = as_json(replace(plan_of(), judges=judges, splits=2), rows)
     (line,) = headlines(document)
     assert line.startswith(f"ter ↓: {sentence}")
-    (table,) = document_of(document).tables
+    (table,) = document_of(document).tables()
     assert table.headers[:3] == ["", "seen", "unseen"]
     for row, score in zip(table.rows, scores, strict=True):
         assert row[2] == (f"{100 * score:.2f}" if np.isfinite(score) else "\N{EN DASH}")
