@@ -504,7 +504,11 @@ class Metric(ABC):
         """
 
     def parts(self, stats: FloatArray) -> dict[str, float]:  # noqa: ARG002  some have none
-        """Return the quantities that papers tabulate, for one row (K,) of summed statistics."""
+        """Return the quantities that papers tabulate, for one row (K,) of summed statistics.
+
+        Shares in 0..1 are shown in percent; counts have names that begin as those of
+        `texts.scoring.COUNTS`, such as `matched_` or `total_`.
+        """
         return {}
 
     def mean_stats(self, lists: WeightedLists) -> FloatArray | None:  # noqa: ARG002  most cannot
