@@ -15,7 +15,8 @@ FUNCTIONS = ("Lists", "align", "compare", "metric", "optimize", "rerank", "score
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings_are_right(name):
+def test_examples_in_docstrings_are_right(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where an example writes
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert found.failed == 0
 
