@@ -24,7 +24,7 @@ from ..components.features import Feature
 from ..components.formula import Formula
 from ..executors.opening import opened
 from ..nbest.check import length_order, warn_of_few
-from ..nbest.model import NBest, best_hypotheses, model_scores
+from ..nbest.model import NBest, best_hypotheses, model_scores, sparse_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import Contribution
@@ -32,7 +32,7 @@ from ..search.contributions import contributions as contributions_of
 from ..search.length_penalty import LengthPenalty, optimize_penalised, penalised
 from ..search.optimization import Setup, equal_weights
 from ..search.optimizers._base import Optimizer
-from ..search.problem import NOTHING, StatTable, TuningProblem
+from ..search.problem import StatTable, TuningProblem
 from ..search.results import Confidence, Optimized, OtherScore
 from ..search.surface import Surface, surfaces
 from ..search.weight_bootstrap import bootstrap, confidence
@@ -483,10 +483,7 @@ def _surface(
     contributions: Sequence[Contribution],
 ) -> Surface | None:
     """Return the error surface of the dense feature that moves model scores most, if any does."""
-    fixed = NOTHING
-    if nbest.sparse is not None:
-        zeros = {name: (0.0,) * size for name, size in nbest.feature_names}
-        fixed = model_scores(nbest, FeatureWeights({**weights.values, **zeros}))
+    fixed = sparse_scores(nbest.sparse, weights)
     lists = TuningProblem(nbest.features.T, nbest.offsets, problem.stats, problem.metric, fixed)
     names = [row.name for row in contributions]
     heaviest = surfaces(lists, problem.metric, names, weights.vector(nbest.feature_names), 1)

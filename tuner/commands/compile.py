@@ -34,8 +34,8 @@ def command(purpose: str) -> None:
 
     begin = time.perf_counter()
     shares = min(available_processors(), MOST) if purpose == "all" else 1
-    is_left = shares == 1
-    if shares > 1:
+    is_shared = shares > 1
+    if is_shared:
         with scratch(name="compile") as folder:
             workers = [
                 Command(
@@ -48,8 +48,8 @@ def command(purpose: str) -> None:
             try:
                 run(*workers, at_once=shares)
             except ProgramError:
-                is_left = True
-    if is_left:  # all, or to compile, or tell the error of, what a worker failed to compile
+                is_shared = False  # once more here: to compile the rest, or to tell the error
+    if not is_shared:
         _compile(0, 1, only_tuning=purpose == "tune")
     click.echo(f"kernels are compiled ({time.perf_counter() - begin:.1f} s)")
 

@@ -170,8 +170,7 @@ def merge_sparse(lists: moses_dat.DatLists, path: Path) -> moses_dat.DatLists:
     """
     column: FloatArray = np.zeros(len(lists.features))
     if lists.sparse is not None:
-        no_dense = model.without_texts(lists.features[:, :0], lists.offsets, (), lists.sparse)
-        column = model.model_scores(no_dense, FeatureWeights(read_sparse(path)))
+        column = model.sparse_scores(lists.sparse, FeatureWeights(read_sparse(path)))
     names: FeatureNames = (*lists.feature_names, ("SparseMerged", 1))
     features = np.asfortranarray(np.column_stack([lists.features, column]))
     return replace(lists, features=features, feature_names=names, sparse=None)

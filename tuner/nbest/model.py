@@ -159,12 +159,18 @@ def model_scores(nbest: NBest, weights: FeatureWeights, *, origin: str = "weight
     scores = np.zeros(len(nbest.features))
     for column, weight in enumerate(vector):
         scores += weight * nbest.features[:, column]
-    if nbest.sparse is not None:
-        by_column = np.array([weights.values.get(name, (0.0,))[0] for name in nbest.sparse.names])
-        rows = np.repeat(np.arange(len(scores)), np.diff(nbest.sparse.offsets))
-        products = by_column[nbest.sparse.columns] * nbest.sparse.values
-        scores += np.bincount(rows, products, minlength=len(scores))
-    return scores
+    return scores if nbest.sparse is None else scores + sparse_scores(nbest.sparse, weights)
+
+
+def sparse_scores(sparse: SparseFeatures | None, weights: FeatureWeights) -> FloatArray:
+    """Return (H,) weights . sparse features, of a feature without a weight 0; (0,) of none."""
+    if sparse is None:
+        return np.empty(0)
+    rows = len(sparse.offsets) - 1
+    by_column = np.array([weights.values.get(name, (0.0,))[0] for name in sparse.names])
+    row_of = np.repeat(np.arange(rows), np.diff(sparse.offsets))
+    products = by_column[sparse.columns] * sparse.values
+    return np.bincount(row_of, products, minlength=rows).astype(np.float64, copy=False)
 
 
 def finite(name: str, values: FloatArray, nbest: NBest) -> FloatArray:

@@ -266,8 +266,7 @@ def _list_problem(
             f"the start weights of {counted(len(nbest.sparse.names), 'sparse feature')} stay: "
             f"this search is for dense ones (pro, kbmira and min-risk search both)"
         )
-        no_dense = {name: (0.0,) * size for name, size in nbest.feature_names}
-        fixed = model.model_scores(nbest, FeatureWeights({**start.values, **no_dense}))
+        fixed = model.sparse_scores(nbest.sparse, start)
     spread = np.ones(nbest.features.shape[1])  # the searched variables get their own
     problem = TuningProblem(
         nbest.features.T, nbest.offsets, stats, metric, fixed, sparse=sparse, spread=spread

@@ -44,7 +44,7 @@ from portmert.metrics._display import Display
 from ...base import documents, files
 from ...base.errors import StateError, counted
 from ...base.samples import deviation
-from ...nbest.model import NBest, model_scores
+from ...nbest.model import NBest, sparse_scores
 from ...nbest.read import merge, read_nbest
 from ...runs.folder import STATE, is_at_work, refuse_misplaced
 from ...runs.records import (
@@ -56,7 +56,7 @@ from ...runs.records import (
 )
 from ...runs.result import RunResult
 from ...search import averaging
-from ...search.problem import NOTHING, TuningProblem
+from ...search.problem import TuningProblem
 from ...search.surface import Surface, surfaces
 from ...weights.feature_weights import FeatureWeights, read_weights
 from . import dev_set
@@ -437,10 +437,7 @@ def _surfaces(
 def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) -> TuningProblem:
     """Return the optimizer's problem on the segments tuned on; sparse weights stay fixed."""
     stats = dev.stats(metric, pool)
-    fixed = NOTHING
-    if pool.sparse is not None:
-        dense = {name: (0.0,) * size for name, size in pool.feature_names}
-        fixed = model_scores(pool, FeatureWeights({**weights.values, **dense}))
+    fixed = sparse_scores(pool.sparse, weights)
     segments = dev_set.all_segments(dev)
     rows, offsets = rows_taken(pool.offsets, segments)
     return TuningProblem(
