@@ -25,7 +25,7 @@ from portmert.metrics._base import (
 )
 from portmert.metrics._elementary import exp
 
-from ..texts._kernels import intern_tokens
+from ..texts._token_kernels import intern_tokens
 from ..texts.annotator import Heads, Structure, WeightedArc, heads_fault
 from .annotators import _tokens, _trees
 

@@ -19,8 +19,8 @@ from portmert.metrics._base import (
 
 from ..base.errors import counted
 from ..weights.feature_weights import FeatureNames, FeatureWeights
-from . import _kernels as kernels
-from ._kernels import Arcs
+from . import _best_string_kernels as kernels
+from ._best_string_kernels import Arcs
 
 MOST_ARCS = 2_000_000
 """Arcs of one segment: with 20 features each they take 600 MB."""
@@ -125,7 +125,7 @@ class Graph:
         heads : (A,)
             Any node of 0..N-1.
         tails, body
-            Offsets (A + 1,) and values, see `_kernels`.
+            Offsets (A + 1,) and values, see `_best_string_kernels`.
         features
             Offsets (A + 1,), columns and values.
 
@@ -183,7 +183,7 @@ class Graph:
 
 @dataclass(frozen=True, eq=False)
 class Strings:
-    """K strings of a graph, best first; arrays as `_kernels.best_strings` returns them.
+    """K strings of a graph, best first; arrays as `_best_string_kernels.best_strings` returns them.
 
     `features` (K, C) are the sums over the arcs of each derivation.
     """

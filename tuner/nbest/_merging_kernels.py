@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics.kernels.compiled import helper, kernel
 
-from ..texts._kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
+from ..texts._token_kernels import HASH_PRIME, MIX_PRIME, HashArray, empty_table
 
 
 class Rows(NamedTuple):

@@ -1,6 +1,6 @@
 """Read n-best lists by compiled loops: bytes in, flat arrays out.
 
-Numbers and tokens are read by kernels of `texts._kernels`: one number parser serves lists,
+Numbers and tokens are read by kernels of `texts._token_kernels`: one number parser serves lists,
 scores.dat and annotations; what it leaves, Python reads.
 
 Text is a (n,) uint8 array. Fields and tokens are byte spans `begin:end` of it. A fault is returned
@@ -12,7 +12,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics.kernels.compiled import helper, kernel
 
-from ..texts._kernels import (
+from ..texts._token_kernels import (
     ByteArray,
     empty_table,
     grown,

@@ -8,7 +8,7 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import inner, norm
 
 from ..base.team import raise_if_cancelled
-from . import _kernels
+from . import _line_search_kernels as kernels
 from .problem import NOTHING, TuningProblem, finite
 
 OUTER_STEP = 0.1
@@ -131,7 +131,7 @@ class LineSearch:
             return self._choose_with_prior(
                 weights, columns, direction, (steps, values), OUTER_STEP * unit
             )
-        return LinePoint(*_kernels.choose(steps, values, TIE, OUTER_STEP * unit))
+        return LinePoint(*kernels.choose(steps, values, TIE, OUTER_STEP * unit))
 
     def surface(
         self, weights: FloatArray, columns: IntArray, direction: FloatArray
@@ -216,12 +216,12 @@ class LineSearch:
         problem = self.problem
         segments = len(problem.offsets) - 1
         _, winners, starts = self._work
-        count = _kernels.envelopes(
+        count = kernels.envelopes(
             problem.features, problem.offsets, columns, direction, scores, window, self._work
         )
         rows, starts = problem.rows_of(winners[:count]), starts[:count]
         order = np.argsort(starts, kind="stable")
-        sums = _kernels.cumulate(problem.stats.take(rows), order, segments)
+        sums = kernels.cumulate(problem.stats.take(rows), order, segments)
         ends = np.empty(len(sums) + 1)
         ends[0], ends[-1] = window
         ends[1:-1] = starts[order[segments:]]

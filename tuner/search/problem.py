@@ -16,7 +16,7 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics._elementary import inner, norm, summed
 
 from ..base.warn import notice
-from . import _kernels
+from . import _line_search_kernels as kernels
 
 NOTHING: FloatArray = np.empty(0)
 
@@ -255,7 +255,7 @@ class TuningProblem:
 
     @cached_property
     def _deviations(self) -> FloatArray:
-        deviations: FloatArray = _kernels.deviations(self.features, self.offsets, self.spread)
+        deviations: FloatArray = kernels.deviations(self.features, self.offsets, self.spread)
         return deviations
 
     @cached_property
@@ -267,7 +267,7 @@ class TuningProblem:
         """Return the (H,) model scores under (F,) weights, (F + P,) with sparse features."""
         scores = np.empty(self.size)
         dense = len(self.features)
-        _kernels.model_scores(
+        kernels.model_scores(
             self.features, self.offsets, self.all_columns, weights[:dense], self.fixed, scores
         )
         if self.sparse is not None:
@@ -282,7 +282,7 @@ class TuningProblem:
 
     def total(self, hypotheses: IntArray) -> FloatArray:
         """Return the (K,) summed statistics of (n,) hypotheses."""
-        total: FloatArray = _kernels.total(self.stats.take(self.rows_of(hypotheses)))
+        total: FloatArray = kernels.total(self.stats.take(self.rows_of(hypotheses)))
         return total
 
     def objective(self, stats: FloatArray) -> FloatArray:
@@ -295,7 +295,7 @@ class TuningProblem:
 
     def value(self, model_scores: FloatArray) -> float:
         """Return the objective of the best hypotheses under these model scores, from scratch."""
-        best = _kernels.best_hypotheses(model_scores, self.offsets)
+        best = kernels.best_hypotheses(model_scores, self.offsets)
         return float(self.objective(self.total(best)))
 
     def penalty(self, weights: FloatArray) -> float:
@@ -308,7 +308,7 @@ class TuningProblem:
 
     def winners(self, weights: FloatArray) -> IntArray:
         """Return the (S,) best hypothesis of each segment; of equal model scores the first."""
-        best: IntArray = _kernels.best_hypotheses(self.model_scores(weights), self.offsets)
+        best: IntArray = kernels.best_hypotheses(self.model_scores(weights), self.offsets)
         return best
 
     def score(self, weights: FloatArray) -> float:
@@ -321,7 +321,7 @@ class TuningProblem:
         Exact: all weights w' with |(w' - weights) * spread| <= radius have the same winners.
         """
         scores, deviations = self.model_scores(weights), self._deviations
-        reachable = _kernels.reachable(
+        reachable = kernels.reachable(
             self.features, self.offsets, scores, self.spread, deviations, radius
         )
         return self.take(reachable, np.searchsorted(reachable, self.offsets))

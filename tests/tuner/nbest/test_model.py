@@ -23,7 +23,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.nbest.check import check_links, model_score_mismatch
 from portmert.tuner.nbest.model import best_hypotheses, model_scores, write_nbest
 from portmert.tuner.nbest.read import merge, read_nbest
-from portmert.tuner.texts import _kernels as kernels
+from portmert.tuner.texts import _token_kernels as kernels
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.oracles import nbest as oracle
 from tests.support.places import MOSES, needs

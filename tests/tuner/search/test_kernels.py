@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.tuner.search import _kernels
+from portmert.tuner.search import _line_search_kernels as kernels
 from tests.oracles import search as slow
 
 WINDOW = (-1000.0, 1000.0)
@@ -18,7 +18,7 @@ def envelope(slopes, intercepts, window=WINDOW):
     winners, starts = np.empty(size, dtype=np.int64), np.empty(size)
     guarded = np.full((5, 2 * size + 9), -7)  # what stands beyond its place must stay
     work = tuple(row[: size + 1] for row in guarded)
-    found = _kernels.segment_envelope(
+    found = kernels.segment_envelope(
         np.array(slopes, dtype=float),
         np.array(intercepts, dtype=float),
         window,
@@ -124,23 +124,23 @@ def test_reachable_keeps_all_that_can_win_in_the_ball(seed, features, radius):
     spread = rng.uniform(0.1, 10, size=features)
     weights = rng.normal(size=features)
     scores = weights @ matrix
-    deviation = _kernels.deviations(matrix, offsets, spread)
-    kept = _kernels.reachable(matrix, offsets, scores, spread, deviation, radius)
+    deviation = kernels.deviations(matrix, offsets, spread)
+    kept = kernels.reachable(matrix, offsets, scores, spread, deviation, radius)
     assert (np.diff(kept) > 0).all()
     for _ in range(50):
         change = rng.normal(size=features)
         change *= radius * rng.uniform() ** (1 / features) / np.linalg.norm(change)
         there = (weights + change / spread) @ matrix
-        assert np.isin(_kernels.best_hypotheses(there, offsets), kept).all()
+        assert np.isin(kernels.best_hypotheses(there, offsets), kept).all()
 
 
 def test_reachable_keeps_just_what_can_win_in_one_dimension():
     # Scores 0, -1, -3 with feature values 0, 1, 1: the second needs a change of 1, the third of 3.
     matrix, offsets = np.array([[0.0, 1.0, 1.0]]), np.array([0, 3])
     scores, spread = np.array([0.0, -1.0, -3.0]), np.ones(1)
-    deviation = _kernels.deviations(matrix, offsets, spread)
+    deviation = kernels.deviations(matrix, offsets, spread)
     for radius, expected in ((0.5, [0]), (1.0, [0, 1]), (2.9, [0, 1]), (3.0, [0, 1, 2])):
-        kept = _kernels.reachable(matrix, offsets, scores, spread, deviation, radius)
+        kept = kernels.reachable(matrix, offsets, scores, spread, deviation, radius)
         assert kept.tolist() == expected
 
 
@@ -152,7 +152,7 @@ def test_model_scores_are_weights_times_features(seed, features, fixed):
     weights = rng.normal(size=features)
     rest = rng.normal(size=matrix.shape[1]) if fixed else np.empty(0)
     out = np.empty(matrix.shape[1])
-    _kernels.model_scores(matrix, offsets, np.arange(features), weights, rest, out)
+    kernels.model_scores(matrix, offsets, np.arange(features), weights, rest, out)
     # In columns' order, to the last bit: what `rerank` computes too.
     expected = rest.copy() if fixed else np.zeros(matrix.shape[1])
     for column, weight in zip(matrix, weights, strict=True):
@@ -162,14 +162,14 @@ def test_model_scores_are_weights_times_features(seed, features, fixed):
 
 def test_best_hypotheses_takes_the_first_of_equals():
     scores, offsets = np.array([1.0, 2.0, 2.0, 5.0, 5.0]), np.array([0, 3, 5])
-    assert _kernels.best_hypotheses(scores, offsets).tolist() == [1, 3]
+    assert kernels.best_hypotheses(scores, offsets).tolist() == [1, 3]
 
 
 def test_cumulate_by_hand():
     # Two segments; winners 0, 1 of the first (changing at step 2), 2, 3 of the second (at 1).
     stats = np.array([[1.0], [10.0], [100.0], [1000.0]])
     order = np.array([0, 2, 3, 1])
-    sums = _kernels.cumulate(stats, order, 2)
+    sums = kernels.cumulate(stats, order, 2)
     assert sums.ravel().tolist() == [101.0, 1001.0, 1010.0]
 
 
@@ -183,7 +183,7 @@ def test_envelopes_are_those_of_each_segment_by_itself(seed, features):
     direction = rng.integers(-2, 3, size=features).astype(float)
     scores = rng.integers(-5, 6, size=size).astype(float)
     work = (np.empty(size), np.empty(size, dtype=np.int64), np.empty(size))
-    count = _kernels.envelopes(
+    count = kernels.envelopes(
         matrix, offsets, np.arange(features), direction, scores, (-50.0, 50.0), work
     )
     assert work[0] == pytest.approx(direction @ matrix)
@@ -206,17 +206,17 @@ def test_deviations_are_distances_from_the_mean(seed, features):
     for start, stop in pairwise(offsets):
         scaled = matrix[:, start:stop].T / spread
         expected += [np.linalg.norm(row - scaled.mean(axis=0)) for row in scaled]
-    assert _kernels.deviations(matrix, offsets, spread) == pytest.approx(expected)
+    assert kernels.deviations(matrix, offsets, spread) == pytest.approx(expected)
 
 
 def test_total_by_hand():
     stats = np.array([[1.0, 2.0], [10.0, 20.0], [100.0, 200.0]])
-    assert _kernels.total(stats[[0, 2, 2]]).tolist() == [201.0, 402.0]
+    assert kernels.total(stats[[0, 2, 2]]).tolist() == [201.0, 402.0]
 
 
 def test_choose_by_hand_where_all_values_are_below_0():
     ends, values = np.array([-3.0, -1.0, 1.0, 4.0]), np.array([-2.0, -1.0, -3.0])
-    assert _kernels.choose(ends, values, 0.0, 1.0) == (0.0, -1.0)
+    assert kernels.choose(ends, values, 0.0, 1.0) == (0.0, -1.0)
 
 
 def middles_of_the_best(ends, values, tie, outer):
@@ -241,7 +241,7 @@ def middles_of_the_best(ends, values, tie, outer):
 )
 def test_choose_takes_the_nearest_of_the_best(ends, values, outer):
     values = values[: len(ends) - 1]
-    step, value = _kernels.choose(
+    step, value = kernels.choose(
         np.array(ends, dtype=float), np.array(values, dtype=float), 1e-12, outer
     )
     steps = list(middles_of_the_best(ends, values, 1e-12, outer))

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray
 
 from ..correlation import Pairs, ranks, rounded
-from ._kernels import kendall_terms, system_differences
+from ._correlation_kernels import kendall_terms, system_differences
 from .data import Points
 from .intervals import correlation, joined_moments, standardised
 

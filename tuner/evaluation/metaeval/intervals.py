@@ -17,7 +17,7 @@ from portmert.metrics._base import FloatArray
 
 from ...base.samples import interval, is_mostly_unknown
 from ..correlation import VARIANTS, Pairs, from_sums, kendall, of_samples, pearson, ranks, rounded
-from ._kernels import SUMS, RowTerms, row_sums
+from ._correlation_kernels import SUMS, RowTerms, row_sums
 from .data import Draws, Judged, MetricScores, Points
 
 _CHUNK = 1 << 22

@@ -19,7 +19,7 @@ from portmert.metrics._base import FloatArray, IntArray, Ragged, TokenArray, Voc
 from ...base.columns import DROP, INDEX_KEYS
 from ...base.errors import InputError, counted, shown
 from ...base.numbers import FINITE, LARGEST, bounded
-from ...texts._kernels import intern_tokens
+from ...texts._token_kernels import intern_tokens
 from .._merging_kernels import Rows
 from ..merging import ListArrays, beyond, empty_rows, extend_rows
 from ..records import Hypothesis, ListFile, Place, Record

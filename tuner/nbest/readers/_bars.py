@@ -15,7 +15,7 @@ from portmert.metrics._base import FloatArray, IntArray, TokenArray, Vocabulary
 from ...base.errors import counted, shown
 from ...base.numbers import FINITE, parse_number
 from ...base.warn import warn
-from ...texts._kernels import intern_tokens
+from ...texts._token_kernels import intern_tokens
 from ...weights.feature_weights import FeatureNames
 from .. import _text_kernels as kernels
 from .._merging_kernels import Rows

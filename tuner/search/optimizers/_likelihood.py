@@ -6,7 +6,7 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, log, summed
 
 from ...base.team import raise_if_cancelled
-from .._kernels import best_hypotheses
+from .._line_search_kernels import best_hypotheses
 from ..descent import descend
 from ..problem import TuningProblem, objective, within_segment_spread
 from . import _linear

@@ -15,7 +15,7 @@ from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 
 from ...base import streams
 from ...base.team import each, raise_if_cancelled
-from .._kernels import best_hypotheses
+from .._line_search_kernels import best_hypotheses
 from ..constraints import Bounds
 from ..problem import TuningProblem, objective, within_segment_spread
 from ..unseen import SHARES, blends_of, choose, judged, samples

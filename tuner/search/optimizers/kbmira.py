@@ -11,7 +11,8 @@ from portmert.metrics._base import FloatArray, IntArray
 from ...base.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..problem import TuningProblem, within_segment_spread
-from . import _kernels, _linear
+from . import _linear
+from . import _mira_kernels as kernels
 from ._base import Found, Optimizer
 
 DECAY = 0.999
@@ -53,7 +54,7 @@ class MiraLists:
         self.unit = 1.0 / float(deviation) if deviation > 0 else 0.0
         sparse = linear.sparse
         empty: IntArray = np.empty(0, dtype=np.int64)
-        self.arrays = _kernels.FeatureRows(
+        self.arrays = kernels.FeatureRows(
             linear.matrix,
             problem.offsets,
             empty if sparse is None else sparse.indptr.astype(np.int64),
@@ -100,9 +101,9 @@ class Mira:
         lists = self.lists
         problem, stats = lists.linear.problem, lists.stats
         raise_if_cancelled()
-        sums = _kernels.with_background(stats, problem.offsets, segments, self.background)
+        sums = kernels.with_background(stats, problem.offsets, segments, self.background)
         worth = _linear.worths(problem, sums, self.size) * lists.unit
-        hopes = _kernels.mira(
+        hopes = kernels.mira(
             lists.arrays,
             segments,
             worth,
@@ -112,7 +113,7 @@ class Mira:
             self._late,
         )
         self.steps += len(segments)
-        self.size = _kernels.remember(stats, hopes, DECAY, self.background, self.size)
+        self.size = kernels.remember(stats, hopes, DECAY, self.background, self.size)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ...base.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..descent import descend
 from ..problem import NOTHING, TuningProblem
-from . import _kernels
+from . import _risk_kernels as kernels
 from ._base import Found, Optimizer
 from ._linear import Linear, all_stats, best_of
 
@@ -75,9 +75,9 @@ class Risk:
         extra = NOTHING if linear.sparse is None else linear.sparse @ numbers[columns:]
         expected, dense = np.zeros(self.stats.shape[1]), numbers[:columns].copy()
         matrix, stats = linear.matrix, self.stats
-        _kernels.expect(matrix, dense, extra, offsets, stats, self._shares, expected)
+        kernels.expect(matrix, dense, extra, offsets, stats, self._shares, expected)
         worth, gradient = self._worth(expected), np.zeros(columns)
-        _kernels.expected_slopes(
+        kernels.expected_slopes(
             matrix, offsets, stats, worth, self._shares, self._slopes, gradient
         )
         if linear.sparse is not None:

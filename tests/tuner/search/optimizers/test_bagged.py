@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from portmert.tuner.base.context import current, using
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers import _kernels, bagged
+from portmert.tuner.search.optimizers import _mira_kernels, bagged
 from portmert.tuner.search.optimizers._likelihood import Likelihood
 from portmert.tuner.search.optimizers.bagged import MOST_CLIMBED, Bagged, thinned
 from portmert.tuner.search.optimizers.kbmira import Kbmira, Mira
@@ -229,13 +229,13 @@ def test_the_background_of_mira_is_that_of_numpy(seed):
     stats, background = rng.normal(size=(offsets[-1], 3)), rng.normal(size=3)
     segments = rng.permutation(8)[:5]
     rows = np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in segments])
-    sums = _kernels.with_background(stats, offsets, segments, background)
+    sums = _mira_kernels.with_background(stats, offsets, segments, background)
     assert sums.tobytes() == (background + stats[rows]).tobytes()
     hopes = rng.integers(-1, offsets[-1], 5)
     expected, size = background.copy(), 4.0
     for hope in hopes[hopes >= 0]:
         expected, size = (expected + stats[hope]) * 0.9, (size + 1.0) * 0.9
-    assert _kernels.remember(stats, hopes, 0.9, background, 4.0) == size
+    assert _mira_kernels.remember(stats, hopes, 0.9, background, 4.0) == size
     assert background.tobytes() == expected.tobytes()
 
 

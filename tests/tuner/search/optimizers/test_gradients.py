@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers import _kernels, kbmira
+from portmert.tuner.search.optimizers import _mira_kernels, _risk_kernels, kbmira
 from portmert.tuner.search.optimizers._linear import (
     Linear,
     all_stats,
@@ -275,7 +275,7 @@ def test_steps_of_mira_are_those_of_their_twin(is_sparse, seed):
     lower = np.where(rng.random(width) < 0.3, 0.0, -np.inf)
     numbers, upper = np.maximum(numbers, lower), np.full(width, np.inf)
     parts = (marks.indptr, marks.indices) if is_sparse else (np.empty(0), np.empty(0))
-    lists = _kernels.FeatureRows(
+    lists = _mira_kernels.FeatureRows(
         matrix, offsets, *(part.astype(np.int64) for part in parts), marks.data
     )
     late = rng.normal(size=width)
@@ -288,7 +288,7 @@ def test_steps_of_mira_are_those_of_their_twin(is_sparse, seed):
         upper=upper,
         c=0.4,
     )
-    found = _kernels.mira(
+    found = _mira_kernels.mira(
         lists, segments, worth[np.concatenate(ranges)], (lower, upper, 0.4), 7, numbers, late
     )
     firsts = [rows[0] for rows in ranges]
@@ -312,7 +312,7 @@ def test_kernel_expects_what_its_twin_does(seed):
     numbers, extra = 3 * rng.normal(size=3), rng.normal(size=size)
     shares, expected = np.empty(size), np.zeros(2)
     for part in (offsets[:3], offsets[2:]):  # block by block
-        _kernels.expect(matrix, numbers, extra, part, stats, shares, expected)
+        _risk_kernels.expect(matrix, numbers, extra, part, stats, shares, expected)
     twin = expected_statistics(matrix @ numbers + extra, offsets, stats)
     assert shares == pytest.approx(twin[0], abs=1e-8)
     assert expected == pytest.approx(twin[1], abs=1e-7)
@@ -324,7 +324,7 @@ def test_what_all_model_scores_have_in_common_changes_no_probability(all_of_them
     offsets, stats, none = np.array([0, 2, 4]), np.ones((4, 1)), (np.zeros((4, 1)), np.zeros(1))
     for row, more in enumerate((0.0, all_of_them)):
         extra = more + np.array([0.0, 1.0, -1.0, 2.0])
-        _kernels.expect(*none, extra, offsets, stats, shares[row], np.zeros(1))
+        _risk_kernels.expect(*none, extra, offsets, stats, shares[row], np.zeros(1))
     assert shares[0, 1] == pytest.approx(np.e / (1 + np.e))
     assert shares[1] == pytest.approx(shares[0])
 
