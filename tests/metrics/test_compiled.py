@@ -139,7 +139,10 @@ def test_garbage_is_not_collected_while_the_outermost_function_compiles():
     try:
         for is_on in (True, False):
             (gc.enable if is_on else gc.disable)()
-            for module in ("portmert.metrics.kernels.ngrams", "portmert.tuner.search._line_search_kernels"):
+            for module in (
+                "portmert.metrics.kernels.ngrams",
+                "portmert.tuner.search._line_search_kernels",
+            ):
                 watch.on_start(module)
                 assert not gc.isenabled()
             watch.on_end()

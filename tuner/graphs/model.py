@@ -183,7 +183,7 @@ class Graph:
 
 @dataclass(frozen=True, eq=False)
 class Strings:
-    """K strings of a graph, best first; arrays as `_best_string_kernels.best_strings` returns them.
+    """K strings of a graph, best first; the arrays are those of the kernel `best_strings`.
 
     `features` (K, C) are the sums over the arcs of each derivation.
     """

@@ -15,7 +15,8 @@ from ..base import errors, files
 from ..base.documents import parse_json, to_json
 from ..base.warn import notice, notices_to
 
-STATE = "state.json"
+FINGERPRINT_FILE = "state.json"
+"""What the work of a run depends on; the state of a run is which of its files exist."""
 CONFIG_NAME = "decoder.config"
 """The decoder's tuned configuration, in the run's folder."""
 ANNOTATION_NAME = "annotation.json"
@@ -31,8 +32,8 @@ OF_ONE = (
 """Names of what a tuning makes in its folder, or a replica in its own."""
 
 PRODUCTS = (
-    *OF_ONE, "annotations", "scratch", "texts", "replica-[0-9]*", "average", STATE, "inputs.json",
-    "log.txt",
+    *OF_ONE, "annotations", "scratch", "texts", "replica-[0-9]*", "average",
+    FINGERPRINT_FILE, "inputs.json", "log.txt",
 )  # fmt: skip
 """Names of the files that a run makes in its folder; it never removes others."""
 
@@ -171,34 +172,34 @@ def open_run(
 
 
 def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool) -> None:
-    state = path / STATE
-    state_content = _read_state(state)
-    if state_content is None and (products := _products(path)):
+    file = path / FINGERPRINT_FILE
+    kept = _read_fingerprint(file)
+    if kept is None and (products := _products(path)):
         raise errors.StateError(
-            f"{path}: holds {products[0].name}, but no {STATE} of a run; "
+            f"{path}: holds {products[0].name}, but no {FINGERPRINT_FILE} of a run; "
             f"name another output folder or move it away"
         )
-    if state_content is not None and (fresh or state_content.get("removing")):
+    if kept is not None and (fresh or kept.get("removing")):
         _remove_work(path)
-        state_content = None
-    if state_content is None:
-        state_content = {"fingerprint": {}}
+        kept = None
+    if kept is None:
+        kept = {"fingerprint": {}}
     else:
-        _compare(path, state_content["fingerprint"], fingerprint, origin)
-        if state_content["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
-            _begin_series(path, state_content)
+        _compare(path, kept["fingerprint"], fingerprint, origin)
+        if kept["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
+            _begin_series(path, kept)
     refuse_misplaced(path)
-    if state_content["fingerprint"] != fingerprint:
-        files.write_text(state, to_json({"fingerprint": dict(fingerprint)}) + "\n")
+    if kept["fingerprint"] != fingerprint:
+        files.write_text(file, to_json({"fingerprint": dict(fingerprint)}) + "\n")
     for folder in (path, *filter(Path.is_dir, _products(path))):
         parts = folder.rglob(".*.part") if folder != path else folder.glob(".*.part")
         for part in list(parts):  # half a file, or half a model, of a killed process
             _remove(part)
 
 
-def _read_state(state: Path) -> Any:
+def _read_fingerprint(file: Path) -> Any:
     try:
-        content = parse_json(state.read_bytes())
+        content = parse_json(file.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
@@ -206,7 +207,7 @@ def _read_state(state: Path) -> Any:
     prints = content.get("fingerprint") if isinstance(content, dict) else None
     if not isinstance(prints, dict) or not all(isinstance(p, str) for p in prints.values()):
         raise errors.StateError(
-            f"{state}: is not what portmert writes; name another output folder, or remove this one"
+            f"{file}: is not what portmert writes; name another output folder, or remove this one"
         )
     return content
 
@@ -230,11 +231,11 @@ def _compare(path: Path, before: Mapping[str, str], after: Mapping[str, str], or
     )
 
 
-def _begin_series(path: Path, state_content: Mapping[str, Any]) -> None:
+def _begin_series(path: Path, kept: Mapping[str, Any]) -> None:
     """Make a tuning the first replica of a series. If this is killed, the next run goes on."""
     first = RunFolder(path).replica(1)
     first.mkdir(exist_ok=True)
-    files.write_text(first / STATE, to_json(state_content) + "\n")
+    files.write_text(first / FINGERPRINT_FILE, to_json(kept) + "\n")
     for item in [item for pattern in OF_ONE for item in path.glob(pattern)]:
         _remove(first / item.name)  # of a tuning that was begun anew in between
         item.rename(first / item.name)
@@ -257,10 +258,10 @@ def _products(path: Path) -> list[Path]:
 
 def _remove_work(path: Path) -> None:
     """Remove the files of a run. If this is killed, the next run goes on removing."""
-    state = path / STATE
-    files.write_text(state, to_json({"fingerprint": {}, "removing": True}, indent=None) + "\n")
+    file = path / FINGERPRINT_FILE
+    files.write_text(file, to_json({"fingerprint": {}, "removing": True}, indent=None) + "\n")
     for item in _products(path):
-        if item == state:
+        if item == file:
             continue
         _remove(item)
 

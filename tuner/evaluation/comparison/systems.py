@@ -15,7 +15,7 @@ from ...base.errors import ConfigError, InputError, StateError, faults_at
 from ...base.files import called, read_lines, write_text
 from ...base.pipes import is_input
 from ...components import registry
-from ...runs.folder import STATE, refuse_misplaced
+from ...runs.folder import FINGERPRINT_FILE, refuse_misplaced
 from ...runs.inputs import CALLED, Inputs, read_inputs
 from ...runs.records import TunedFolders, read_file, read_json, refuse_changed
 from ...texts import joining
@@ -276,8 +276,10 @@ def _find(system: SystemFiles) -> NamedSystem:
 
 
 def _run(name: str, folder: Path) -> NamedSystem:
-    if not (folder / STATE).is_file():
-        raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
+    if not (folder / FINGERPRINT_FILE).is_file():
+        raise StateError(
+            f"{folder}: not the folder of a run (no {FINGERPRINT_FILE}); expected one of tune"
+        )
     refuse_misplaced(folder)
     inputs = read_inputs(folder)
     if not (folder / "result.json").is_file():
@@ -314,12 +316,13 @@ def _check_same(system: NamedSystem, test: TestFiles) -> None:
     if system.folder is None:
         return
     try:
-        fingerprint = read_json(system.folder / STATE)["fingerprint"]
+        fingerprint = read_json(system.folder / FINGERPRINT_FILE)["fingerprint"]
         keys = ("test_source", "test_references")
         recorded = {key: parse_json(fingerprint[f"data.{key}"]) for key in keys}
     except (ValueError, KeyError, TypeError):
         raise StateError(
-            f"{system.folder / STATE}: is not what portmert writes; is this the folder of a run?"
+            f"{system.folder / FINGERPRINT_FILE}: is not what portmert writes; is this the "
+            f"folder of a run?"
         ) from None
     digests = {"test_references": [joining.content_digest(path) for path in test.references]}
     if test.source is not None:

@@ -46,7 +46,7 @@ from ...base.errors import StateError, counted
 from ...base.samples import deviation
 from ...nbest.model import NBest, sparse_scores
 from ...nbest.read import merge, read_nbest
-from ...runs.folder import STATE, is_at_work, refuse_misplaced
+from ...runs.folder import FINGERPRINT_FILE, is_at_work, refuse_misplaced
 from ...runs.records import (
     IterationScores,
     IterationSearch,
@@ -201,9 +201,11 @@ class _Read(NamedTuple):
 
 
 def _fingerprint(folder: Path) -> dict[str, str]:
-    state = folder / STATE
+    state = folder / FINGERPRINT_FILE
     if not state.is_file():
-        raise StateError(f"{folder}: not the folder of a run (no {STATE}); expected one of tune")
+        raise StateError(
+            f"{folder}: not the folder of a run (no {FINGERPRINT_FILE}); expected one of tune"
+        )
     content: Any = read_json(state).get("fingerprint")
     if isinstance(content, dict) and content.get("command") == "optimize":
         raise StateError(
@@ -246,7 +248,7 @@ def _parts(folder: Path, fingerprint: Mapping[str, str], name: str) -> list[tupl
     return [
         (part, f"replica {number}")
         for number, part in sorted(folders)
-        if number <= count and (part / STATE).is_file()
+        if number <= count and (part / FINGERPRINT_FILE).is_file()
     ]
 
 

@@ -20,7 +20,7 @@ from portmert.tuner.evaluation.history.dev_set import (
 from portmert.tuner.evaluation.history.run_history import read_history
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.runs.folder import STATE
+from portmert.tuner.runs.folder import FINGERPRINT_FILE
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
 from tests.support.places import INVENTED
@@ -148,7 +148,7 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
     part = folder / run["sliced"].replace(" ", "-")
     replica = next(replica for replica in run["replicas"] if replica["name"] == run["sliced"])
     weights = read_weights(part / f"iteration-{replica['best']:02d}" / "weights.json")
-    fingerprint = json.loads((folder / STATE).read_text())["fingerprint"]
+    fingerprint = json.loads((folder / FINGERPRINT_FILE).read_text())["fingerprint"]
     dev = DevSet.of_run(folder, fingerprint, QUIET)
     _ = dev.references
     pool = read_nbest(sorted(part.glob("iteration-*/nbest.gz")), dev.vocabulary)
@@ -261,7 +261,7 @@ def test_a_run_without_links_takes_those_of_another_of_the_same_dev_set(copies):
 def test_a_folder_of_something_else_is_refused(tmp_path):
     with pytest.raises(StateError, match=r"not the folder of a run \(no state.json\)"):
         history(tmp_path)
-    (tmp_path / STATE).write_text("{}")
+    (tmp_path / FINGERPRINT_FILE).write_text("{}")
     with pytest.raises(StateError, match="is not what portmert writes"):
         history(tmp_path)
 
@@ -269,8 +269,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (STATE, '{"fingerprint": {"tune.replicas": "x"}}', "is not what portmert writes"),
-        (STATE, '{"fingerprint": []}', "is not what portmert writes"),
+        (
+            FINGERPRINT_FILE,
+            '{"fingerprint": {"tune.replicas": "x"}}',
+            "is not what portmert writes",
+        ),
+        (FINGERPRINT_FILE, '{"fingerprint": []}', "is not what portmert writes"),
         ("iteration-01/scores.json", '{"dev_score": 1}', "metric is not what portmert writes"),
         (
             "iteration-01/optimized.json",
