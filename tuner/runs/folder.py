@@ -173,23 +173,23 @@ def open_run(
 
 def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool) -> None:
     file = path / FINGERPRINT_FILE
-    kept = _read_fingerprint(file)
-    if kept is None and (products := _products(path)):
+    content = _read_fingerprint(file)
+    if content is None and (products := _products(path)):
         raise errors.StateError(
             f"{path}: holds {products[0].name}, but no {FINGERPRINT_FILE} of a run; "
             f"name another output folder or move it away"
         )
-    if kept is not None and (fresh or kept.get("removing")):
+    if content is not None and (fresh or content.get("removing")):
         _remove_work(path)
-        kept = None
-    if kept is None:
-        kept = {"fingerprint": {}}
+        content = None
+    if content is None:
+        content = {"fingerprint": {}}
     else:
-        _compare(path, kept["fingerprint"], fingerprint, origin)
-        if kept["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
-            _begin_series(path, kept)
+        _compare(path, content["fingerprint"], fingerprint, origin)
+        if content["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
+            _begin_series(path, content)
     refuse_misplaced(path)
-    if kept["fingerprint"] != fingerprint:
+    if content["fingerprint"] != fingerprint:
         files.write_text(file, to_json({"fingerprint": dict(fingerprint)}) + "\n")
     for folder in (path, *filter(Path.is_dir, _products(path))):
         parts = folder.rglob(".*.part") if folder != path else folder.glob(".*.part")
@@ -231,11 +231,11 @@ def _compare(path: Path, before: Mapping[str, str], after: Mapping[str, str], or
     )
 
 
-def _begin_series(path: Path, kept: Mapping[str, Any]) -> None:
+def _begin_series(path: Path, content: Mapping[str, Any]) -> None:
     """Make a tuning the first replica of a series. If this is killed, the next run goes on."""
     first = RunFolder(path).replica(1)
     first.mkdir(exist_ok=True)
-    files.write_text(first / FINGERPRINT_FILE, to_json(kept) + "\n")
+    files.write_text(first / FINGERPRINT_FILE, to_json(content) + "\n")
     for item in [item for pattern in OF_ONE for item in path.glob(pattern)]:
         _remove(first / item.name)  # of a tuning that was begun anew in between
         item.rename(first / item.name)

@@ -181,7 +181,7 @@ def _add_columns(
 
 
 @kernel
-def model_scores(
+def weighted_sums(
     features: FloatArray,
     offsets: IntArray,
     columns: IntArray,
@@ -203,7 +203,7 @@ def model_scores(
 
 
 @kernel
-def best_hypotheses(scores: FloatArray, offsets: IntArray) -> IntArray:
+def first_maxima(scores: FloatArray, offsets: IntArray) -> IntArray:
     """Return the (S,) hypothesis of highest score in each segment; of equal ones the first."""
     best = np.empty(offsets.size - 1, dtype=np.int64)
     for s in range(offsets.size - 1):
@@ -378,7 +378,7 @@ def reachable(
     which settles most hypotheses without a look at their features. Nothing that can win is left
     out; rounding is allowed for.
     """
-    best = best_hypotheses(scores, offsets)
+    best = first_maxima(scores, offsets)
     candidates = np.empty(offsets[-1] - offsets[0], dtype=np.int64)
     count = 0
     for s in range(offsets.size - 1):

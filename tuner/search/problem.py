@@ -267,7 +267,7 @@ class TuningProblem:
         """Return the (H,) model scores under (F,) weights, (F + P,) with sparse features."""
         scores = np.empty(self.size)
         dense = len(self.features)
-        kernels.model_scores(
+        kernels.weighted_sums(
             self.features, self.offsets, self.all_columns, weights[:dense], self.fixed, scores
         )
         if self.sparse is not None:
@@ -295,7 +295,7 @@ class TuningProblem:
 
     def value(self, model_scores: FloatArray) -> float:
         """Return the objective of the best hypotheses under these model scores, from scratch."""
-        best = kernels.best_hypotheses(model_scores, self.offsets)
+        best = kernels.first_maxima(model_scores, self.offsets)
         return float(self.objective(self.total(best)))
 
     def penalty(self, weights: FloatArray) -> float:
@@ -308,7 +308,7 @@ class TuningProblem:
 
     def winners(self, weights: FloatArray) -> IntArray:
         """Return the (S,) best hypothesis of each segment; of equal model scores the first."""
-        best: IntArray = kernels.best_hypotheses(self.model_scores(weights), self.offsets)
+        best: IntArray = kernels.first_maxima(self.model_scores(weights), self.offsets)
         return best
 
     def score(self, weights: FloatArray) -> float:

@@ -131,7 +131,7 @@ def test_reachable_keeps_all_that_can_win_in_the_ball(seed, features, radius):
         change = rng.normal(size=features)
         change *= radius * rng.uniform() ** (1 / features) / np.linalg.norm(change)
         there = (weights + change / spread) @ matrix
-        assert np.isin(kernels.best_hypotheses(there, offsets), kept).all()
+        assert np.isin(kernels.first_maxima(there, offsets), kept).all()
 
 
 def test_reachable_keeps_just_what_can_win_in_one_dimension():
@@ -146,13 +146,13 @@ def test_reachable_keeps_just_what_can_win_in_one_dimension():
 
 @settings(max_examples=200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.booleans())
-def test_model_scores_are_weights_times_features(seed, features, fixed):
+def test_weighted_sums_are_weights_times_features(seed, features, fixed):
     rng = np.random.default_rng(seed)
     matrix, offsets = random_features(rng, 3, features)
     weights = rng.normal(size=features)
     rest = rng.normal(size=matrix.shape[1]) if fixed else np.empty(0)
     out = np.empty(matrix.shape[1])
-    kernels.model_scores(matrix, offsets, np.arange(features), weights, rest, out)
+    kernels.weighted_sums(matrix, offsets, np.arange(features), weights, rest, out)
     # In columns' order, to the last bit: what `rerank` computes too.
     expected = rest.copy() if fixed else np.zeros(matrix.shape[1])
     for column, weight in zip(matrix, weights, strict=True):
@@ -160,9 +160,9 @@ def test_model_scores_are_weights_times_features(seed, features, fixed):
     assert out.tobytes() == expected.tobytes()
 
 
-def test_best_hypotheses_takes_the_first_of_equals():
+def test_first_maxima_takes_the_first_of_equals():
     scores, offsets = np.array([1.0, 2.0, 2.0, 5.0, 5.0]), np.array([0, 3, 5])
-    assert kernels.best_hypotheses(scores, offsets).tolist() == [1, 3]
+    assert kernels.first_maxima(scores, offsets).tolist() == [1, 3]
 
 
 def test_cumulate_by_hand():

@@ -6,7 +6,7 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, log, summed
 
 from ...base.team import raise_if_cancelled
-from .._line_search_kernels import best_hypotheses
+from .._line_search_kernels import first_maxima
 from ..descent import descend
 from ..problem import TuningProblem, objective, within_segment_spread
 from . import _linear
@@ -53,7 +53,7 @@ def are_outcomes(problem: TuningProblem, stats: FloatArray) -> bool:
     scores = objective(problem.metric, stats)
     if len(np.unique(scores)) != 2 or not np.isfinite(scores).all():
         return False
-    return is_so(best_hypotheses(scores, offsets))
+    return is_so(first_maxima(scores, offsets))
 
 
 class Likelihood:

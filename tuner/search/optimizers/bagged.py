@@ -15,7 +15,7 @@ from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 
 from ...base import streams
 from ...base.team import each, raise_if_cancelled
-from .._line_search_kernels import best_hypotheses
+from .._line_search_kernels import first_maxima
 from ..constraints import Bounds
 from ..problem import TuningProblem, objective, within_segment_spread
 from ..unseen import SHARES, blends_of, choose, judged, samples
@@ -223,7 +223,7 @@ class Bagged(Optimizer):
         scores = np.stack([scores[hypotheses] for _, scores in pairs])
         at_start = split.start_scores[hypotheses]
         winners = [
-            hypotheses[best_hypotheses(_mixture(share * blend, at_start, scores), offsets)]
+            hypotheses[first_maxima(_mixture(share * blend, at_start, scores), offsets)]
             for share in SHARES
             for blend in blends
         ]
