@@ -140,8 +140,8 @@ def line_search() -> list[list[str]]:
     columns = np.arange(14)
     product, random, single = in_turn(
         lambda: rows @ direction,
-        lambda: line.search(weights, scores, columns, direction),
-        lambda: line.search(weights, scores, columns[:1], direction[:1]),
+        lambda: line.best_point(weights, scores, columns, direction),
+        lambda: line.best_point(weights, scores, columns[:1], direction[:1]),
         rounds=60,
     )
     return [

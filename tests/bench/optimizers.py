@@ -17,7 +17,7 @@ from tabulate import tabulate
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.search.optimization import Setup, optimize_dat
+from portmert.tuner.search.optimization import Setup, find_weights_in_dat
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.bench.lists import moses_or_generated
 from tests.bench.measure import unit_seconds
@@ -51,7 +51,7 @@ def main() -> None:
     rows = []
     for text in arguments.optimizers:
         optimizer = registry.optimizer(text)
-        optimize_dat(
+        find_weights_in_dat(
             dat,
             metric,
             Setup(registry.optimizer("mert:searches_per_feature=1")),
@@ -60,7 +60,7 @@ def main() -> None:
         for seed in range(arguments.seeds):
             before, begin = unit_seconds(), time.process_time()
             with notices_to(say):
-                found = optimize_dat(dat, metric, Setup(optimizer, (start,), seed=seed))
+                found = find_weights_in_dat(dat, metric, Setup(optimizer, (start,), seed=seed))
             seconds = time.process_time() - begin
             units.append(seconds / ((before + unit_seconds()) / 2))
             scores.append(found.score)

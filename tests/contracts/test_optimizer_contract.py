@@ -11,7 +11,7 @@ from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.optimizers._climb import Climber
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
 from tests.tuner.search.test_line_search import Misses, Share
 
@@ -28,7 +28,7 @@ def build(name, **options):
 
 
 def exact(name):
-    return issubclass(families.component("optimizer", name), ExactSearch)
+    return issubclass(families.component("optimizer", name), Climber)
 
 
 def random_problem(seed=1, metric=None, features=4):

@@ -512,13 +512,13 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
 ):
     from portmert.tuner.dropin import mert
 
-    real, seen = mert.search, []
+    real, seen = mert.find_weights_as_mert, []
 
     def watched(lists, metric, optimizer, starts, **more):
         seen.append((optimizer.name(), starts.points[0].tolist(), more["seed"]))
         return real(lists, metric, optimizer, starts, **more)
 
-    monkeypatch.setattr(mert, "search", watched)
+    monkeypatch.setattr(mert, "find_weights_as_mert", watched)
     quick = [*BAGGED, "--nbest=15"]
     tune(tmp_path / "whole", "--maximum-iterations=3", quick=quick)
     tune(tmp_path / "parts", "--maximum-iterations=1", quick=quick)

@@ -314,13 +314,13 @@ def searches(folder, monkeypatch, *options):
     """Return, for each search of a run, its start weights and its seed."""
     from portmert.tuner.runs import experiment
 
-    real, seen = experiment.optimize_stats, []
+    real, seen = experiment.find_weights, []
 
     def watched(nbest, stats, metric, setup, **more):
         seen.append(([start.values for start in setup.starts], setup.seed))
         return real(nbest, stats, metric, setup, **more)
 
-    monkeypatch.setattr(experiment, "optimize_stats", watched)
+    monkeypatch.setattr(experiment, "find_weights", watched)
     tune(folder, *options)
     return seen
 

@@ -29,7 +29,7 @@ from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import Contribution
 from ..search.contributions import contributions as contributions_of
-from ..search.length_penalty import LengthPenalty, optimize_penalised, penalised
+from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penalised
 from ..search.optimization import Setup, equal_weights
 from ..search.optimizers._base import Optimizer
 from ..search.problem import StatTable, TuningProblem
@@ -427,7 +427,7 @@ def optimize(
                 f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
                 f"and restarts where they are more than the {threads} threads here"
             )
-        optimized = optimize_penalised(
+        optimized = find_weights_and_alpha(
             problem.nbest,
             problem.stats,
             problem.metric,

@@ -35,7 +35,7 @@ from ..runs.replicas import SCORES, Chosen, Replicas, write_result
 from ..search.averaging import averaged_within, spread_size
 from ..search.contributions import contributions
 from ..search.length_penalty import penalised
-from ..search.optimization import Setup, optimize_stats
+from ..search.optimization import Setup, find_weights
 from ..search.oracle import oracle
 from ..search.problem import StatTable
 from ..search.results import Optimized
@@ -129,7 +129,7 @@ def replicate(
             write_inputs(folder.path, data, annotator)
             run = ReplicaRun(folder, problem, *test_set)
             numbers = range(1, replicas + 1)
-            run.search(numbers)
+            run.search_missing(numbers)
             return run.finish(numbers, baselines=baselines)
 
 
@@ -261,7 +261,7 @@ class ReplicaRun:
     test: PreparedLists | None
     test_stats: StatTable | None
 
-    def search(self, numbers: Iterable[int]) -> None:
+    def search_missing(self, numbers: Iterable[int]) -> None:
         """Search with the seeds of the replicas that are not finished."""
         missing = [
             number
@@ -279,7 +279,7 @@ class ReplicaRun:
             nbest, stats = workers.shared(bare), workers.shared(stats)
             phase = "replicas"
         tasks = [(nbest, stats, problem.metric, setup) for setup in setups]
-        ended = (workers or Team(1)).run(_searched, tasks, phase=phase)
+        ended = (workers or Team(1)).run(_weights_and_notices, tasks, phase=phase)
         for place, (optimized, lines) in ended:
             if missing[place] == 1:  # the first replica speaks for all
                 for line in lines:
@@ -499,10 +499,10 @@ def _check_same_features(dev: NBest, test: NBest) -> None:
             )
 
 
-def _searched(
+def _weights_and_notices(
     nbest: NBest, stats: StatTable, metric: Metric, setup: Setup
 ) -> tuple[Optimized, list[str]]:
     """Search; return the result and the notices."""
     with collected_notices() as lines:
-        optimized = optimize_stats(nbest, stats, metric, setup)
+        optimized = find_weights(nbest, stats, metric, setup)
     return optimized, lines

@@ -90,7 +90,7 @@ def main(values: OptionValues) -> int:
         if name in values:
             say(f"mert: note: --{name} {values.last(name)} is not used: {reason}")
     with using(threads=max(1, values.integer("threads", 1))):
-        weights, score, _ = search(
+        weights, score, _ = find_weights_as_mert(
             lists,
             scorer.metric,
             _optimizer(values, len(lists.features)),
@@ -260,7 +260,7 @@ def check_columns(searched: Sequence[str], names: FeatureNames) -> None:
             raise errors.InputError(f"there is no feature {name}{errors.suggest(name, columns)}")
 
 
-def search(
+def find_weights_as_mert(
     lists: moses_dat.DatLists,
     metric: Metric,
     optimizer: Optimizer,
@@ -297,7 +297,7 @@ def search(
     names = lists.feature_names
     check_columns((*active, *positive), names)
     extra = {} if sparse is None else dict(sparse.values)
-    optimum = optimization.optimize_dat(
+    optimum = optimization.find_weights_in_dat(
         lists,
         metric,
         optimization.Setup(

@@ -220,7 +220,7 @@ class _Run:
         first = self._first_used(step - 1)
         state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
         self.files.write_starts(step, self.files.vector(state.weights), *self.ranges)
-        weights, score = self._search(step, state)
+        weights, score = self._find_weights(step, state)
         weights = self._interpolated(step, state.weights, weights)
         state.weights, state.score = weights, score
         if sparse := self.files.sparse(weights):
@@ -287,7 +287,7 @@ class _Run:
             notice(note)
         return lists
 
-    def _search(self, step: int, state: State) -> tuple[FeatureWeights, str]:
+    def _find_weights(self, step: int, state: State) -> tuple[FeatureWeights, str]:
         request = self.request
         lists = state.merged()
         # An optimizer that holds segments out must begin at weights that were found on none of
@@ -301,7 +301,11 @@ class _Run:
         dealt = 1 if request.optimizer.holds_out else step  # the same folds in every step
         seed = SEEDS * request.seed + dealt * (1000 if request.predictable_seeds else 1)
         search = partial(
-            mert.search, lists, request.scorer.metric, active=request.active, seed=seed
+            mert.find_weights_as_mert,
+            lists,
+            request.scorer.metric,
+            active=request.active,
+            seed=seed,
         )
         with collected_notices() as notes:
             if request.from_pro:

@@ -34,7 +34,7 @@ from ..nbest.check import model_score_mismatch, warn_of_few
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search.averaging import step_share, weight_change
 from ..search.constraints import moves
-from ..search.optimization import Setup, optimize_stats
+from ..search.optimization import Setup, find_weights
 from ..search.problem import StatTable
 from ..search.results import Confidence, Optimized
 from ..search.unseen import chosen_by_others, gain_of, worths_without
@@ -175,7 +175,7 @@ class _Run:
             iterations.append(self._score(number))
             stopped = self._stop_reason(iterations, number - 1)
             if stopped is None:
-                iterations[-1] = self._optimize(iterations)
+                iterations[-1] = self._searched_iteration(iterations)
                 stopped = self._stop_reason(iterations, number)
             notice(iterations[-1].as_line(metric))
             if stopped is None and (stopped := enough(iterations[-1], tune)):
@@ -344,10 +344,10 @@ class _Run:
             return None
         if number == 1:
             return dev_score
-        excess = self._searched(number - 1).excess
+        excess = self._search_of(number - 1).excess
         return None if excess is None else dev_score - excess
 
-    def _searched(self, number: int) -> IterationSearch:
+    def _search_of(self, number: int) -> IterationSearch:
         """Return what the search of an iteration found."""
         return records.read_file(self.folder.iteration(number) / "optimized.json", IterationSearch)
 
@@ -355,7 +355,7 @@ class _Run:
         """Return the (2, K) excess of an iteration without each fold, see `chosen_by_others`."""
         if number == 1:
             return np.zeros((2, len(np.unique(self.evaluator.folds))))
-        return np.array(self._searched(number - 1).excess_without)
+        return np.array(self._search_of(number - 1).excess_without)
 
     def _of_best(self, iterations: Sequence[Iteration]) -> float | None:
         """Return the estimate for unseen text of the best iteration, see `chosen_by_others`."""
@@ -371,7 +371,7 @@ class _Run:
             dev_without = (
                 records.read_file(path, IterationScores).without
                 if iteration.is_decoded
-                else self._searched(iteration.number - 1).next_without
+                else self._search_of(iteration.number - 1).next_without
             )
             without.append(np.array(dev_without) - self._excess_without(iteration.number))
         worths = np.array([metric.oriented(value) for value in values])
@@ -380,12 +380,12 @@ class _Run:
     def _undecoded(self, last: Iteration) -> Iteration:
         """Return the iteration after the last one, as if it had been decoded."""
         number = last.number + 1
-        score = self._searched(last.number).next_score
+        score = self._search_of(last.number).next_score
         self._weights_of(number)
         unseen = self._unseen(number, score)
         return Iteration(number, last.hypotheses, 0, score, unseen_score=unseen, is_decoded=False)
 
-    def _optimize(self, iterations: Sequence[Iteration]) -> Iteration:
+    def _searched_iteration(self, iterations: Sequence[Iteration]) -> Iteration:
         last = iterations[-1]
         path = self.folder.iteration(last.number) / "optimized.json"
         if not path.exists():
@@ -393,8 +393,8 @@ class _Run:
                 f"iteration {last.number}: optimizing over "
                 f"{counted(last.hypotheses, 'hypothesis')}"
             )
-            records.finish(path, self._search(iterations))
-        searched = self._searched(last.number)
+            records.finish(path, self._search_all_lists(iterations))
+        searched = self._search_of(last.number)
         return replace(
             last,
             start_score=searched.start_score,
@@ -404,7 +404,7 @@ class _Run:
             gain_error=searched.gain_error,
         )
 
-    def _search(self, iterations: Sequence[Iteration]) -> IterationSearch:
+    def _search_all_lists(self, iterations: Sequence[Iteration]) -> IterationSearch:
         """Search over all lists so far; return the content of optimized.json."""
         last = iterations[-1]
         before = self._weights_of(last.number)
@@ -424,8 +424,8 @@ class _Run:
         self.harvests.around(last.number, before)
         harvest = 1
         while True:
-            nbest, stats = self.lists.searched(last.number)
-            optimization = optimize_stats(
+            nbest, stats = self.lists.merged(last.number)
+            optimization = find_weights(
                 nbest,
                 stats,
                 self.experiment.metric,
@@ -539,7 +539,7 @@ class _Run:
         if missing:
             folder.mkdir(exist_ok=True)
             notice(f"tuning on {counted(len(missing), 'bootstrap sample')}")
-            nbest, stats = self.lists.searched(lists)
+            nbest, stats = self.lists.merged(lists)
             setup = self._setup([weights], streams.weight_bootstrap(self.experiment.tune.seed))
             search = bootstrap(
                 nbest,

@@ -66,7 +66,7 @@ class ListMerger:
         self.last(number)
         return 0 if self._merged is None else len(self._merged.texts)
 
-    def searched(self, number: int) -> tuple[NBest, StatTable]:
+    def merged(self, number: int) -> tuple[NBest, StatTable]:
         """Return the lists of iterations 1..number merged, and the statistics of all of it.
 
         The texts are those that the metric sees.

@@ -18,7 +18,7 @@ from ..graphs.collection import Graphs
 from ..nbest import model, read
 from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from ..search import DEFAULT_OPTIMIZER
-from ..search.optimization import Setup, optimize_dat, optimize_stats
+from ..search.optimization import Setup, find_weights, find_weights_in_dat
 from ..search.stat_tables import statistics_table
 from ..texts import corpus, mbr, statistics
 
@@ -70,7 +70,7 @@ def _tune(folder: Path) -> None:
     table = statistics_table(nbest, references, port, check=False)
     with collected_notices():
         for setup in (quick, usual):
-            optimize_stats(nbest, table, port, setup)
+            find_weights(nbest, table, port, setup)
     batch = corpus.make_batch(nbest.texts, nbest.offsets, references)
     counted = statistics.compute_stats(bleu, batch)
     dat = DatLists(nbest.features, counted, nbest.offsets, nbest.feature_names, "BLEU")
@@ -78,7 +78,7 @@ def _tune(folder: Path) -> None:
     write_scores(dat, folder / "scores")
     lists = read_dat([folder / "features"], [folder / "scores"])
     with collected_notices():
-        optimize_dat(lists, bleu, quick)
+        find_weights_in_dat(lists, bleu, quick)
     model.write_nbest(nbest, folder / "copy")
     alike = mbr.uniform(nbest.offsets)
     for average in get_args(mbr.Average):

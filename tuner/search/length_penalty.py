@@ -82,7 +82,7 @@ def penalised(nbest: NBest, alpha: float) -> NBest:
     return replace(nbest, features=features, sparse=sparse)
 
 
-def optimize_penalised(
+def find_weights_and_alpha(
     nbest: NBest,
     stats: problem.StatTable,
     metric: Metric,
@@ -112,7 +112,7 @@ def optimize_penalised(
         and all seconds are sums over all alphas.
     """
     if penalty is None or (penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0):
-        result = optimization.optimize_stats(nbest, stats, metric, setup)
+        result = optimization.find_weights(nbest, stats, metric, setup)
         return result if penalty is None else replace(result, length_penalty=0.0)
     tried: dict[float, Optimized] = {}
     without_score: dict[float, ScoreError] = {}
@@ -123,7 +123,7 @@ def optimize_penalised(
         if alpha not in tried and alpha not in without_score:
             try:
                 with collected_notices() as notices[alpha]:
-                    tried[alpha] = optimization.optimize_stats(
+                    tried[alpha] = optimization.find_weights(
                         penalised(nbest, alpha),
                         stats,
                         metric,
@@ -138,7 +138,7 @@ def optimize_penalised(
             score = tried[alpha].score
         return problem.worth(metric, score), -abs(alpha)
 
-    alpha = search_alpha(value, penalty)
+    alpha = find_alpha(value, penalty)
     if alpha in without_score:
         raise without_score[alpha]
     for line in notices[alpha]:  # notices on other alphas are of no interest
@@ -176,7 +176,7 @@ def grid(penalty: LengthPenalty) -> list[float]:
     return alphas
 
 
-def search_alpha(value: Callable[[float], tuple[float, float]], penalty: LengthPenalty) -> float:
+def find_alpha(value: Callable[[float], tuple[float, float]], penalty: LengthPenalty) -> float:
     """Return the alpha of the highest value that a grid and golden sections around its best find.
 
     `value` is called with alphas of the range, with some of them repeatedly.

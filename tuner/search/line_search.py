@@ -69,7 +69,7 @@ class LineSearch:
         size = problem.size
         self._work = (self.slopes, np.empty(size, dtype=np.int64), np.empty(size))
 
-    def search(
+    def best_point(
         self,
         weights: FloatArray,
         scores: FloatArray,

@@ -53,7 +53,7 @@ class Setup:
     toward: FeatureWeights | None = None
 
 
-def optimize_stats(
+def find_weights(
     nbest: NBest,
     stats: StatTable,
     metric: Metric,
@@ -97,7 +97,18 @@ def optimize_stats(
     start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
     space = _search_space(nbest, stats, metric, setup, segments=segments)
     start_score = score(start)
-    final, search = space.search(setup, start_score)
+    if space.problem.width:
+        search = setup.optimizer.optimize(
+            space.problem,
+            [space.bounds.clip(space.reduce(weights)) for weights in space.starts],
+            bounds=space.bounds,
+            seed=setup.seed,
+        )
+        final = space.expand(search.weights)
+    else:
+        worth_of_start = metric.oriented(start_score)
+        search = Found(NOTHING, worth_of_start, restarts=(worth_of_start,))
+        final = space.starts[0]
     searched = time.perf_counter()
     final_score = score(final)
     moved = moves(start, space.starts[0])
@@ -106,13 +117,7 @@ def optimize_stats(
         final, final_score = start, start_score  # scaling weights can turn ties over
     oracle_score = _oracle_score(space.lists, space.problem.winners(space.reduce(final)))
     if space.problem.width and start_score == final_score != oracle_score:
-        label = metric.display.labelled(metric.name())
-        where = "" if search.unseen is None else " on segments that were held out"
-        if len(set(search.restarts)) == 1:
-            notice(
-                f"{label} is {metric.shown(start_score)} under the start weights and no weights "
-                f"were found under which it is better{where}"
-            )
+        _say_no_gain(metric, start_score, search)
     return Optimized(
         weights=final,
         metric=metric,
@@ -136,8 +141,18 @@ def optimize_stats(
     )
 
 
-def optimize_dat(lists: moses_dat.DatLists, metric: Metric, setup: Setup) -> Optimized:
-    """Find weights as `optimize_stats` does, over Moses' features.dat and scores.dat.
+def _say_no_gain(metric: Metric, start_score: float, search: Found) -> None:
+    """Say that no weights score higher than the start, if all restarts agree on it."""
+    if len(set(search.restarts)) == 1:
+        where = "" if search.unseen is None else " on segments that were held out"
+        notice(
+            f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the "
+            f"start weights and no weights were found under which it is better{where}"
+        )
+
+
+def find_weights_in_dat(lists: moses_dat.DatLists, metric: Metric, setup: Setup) -> Optimized:
+    """Find weights as `find_weights` does, over Moses' features.dat and scores.dat.
 
     Raises
     ------
@@ -146,7 +161,7 @@ def optimize_dat(lists: moses_dat.DatLists, metric: Metric, setup: Setup) -> Opt
     """
     stats = StatTable(moses_stats(lists, metric))
     nbest = model.without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    return optimize_stats(nbest, stats, metric, setup)
+    return find_weights(nbest, stats, metric, setup)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,20 +213,6 @@ class SearchSpace:
             if number != 0 or name in start.values or name in dense.values
         }
         return FeatureWeights({**start.values, **dense.values, **sparse})
-
-    def search(self, setup: Setup, start_score: float) -> tuple[FeatureWeights, Found]:
-        """Search; return the weights of all features, and the optimizer's result."""
-        if not self.problem.width:
-            value = self.problem.metric.oriented(start_score)
-            vector = self.reduce(self.starts[0])
-            return self.starts[0], Found(vector, value, restarts=(value,))
-        search = setup.optimizer.optimize(
-            self.problem,
-            [self.bounds.clip(self.reduce(start)) for start in self.starts],
-            bounds=self.bounds,
-            seed=setup.seed,
-        )
-        return self.expand(search.weights), search
 
 
 def _search_space(

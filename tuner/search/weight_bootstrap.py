@@ -88,7 +88,7 @@ def found_on(
         optimizer=replace(setup.optimizer, restarts=1),
     )
     with collected_notices():  # the search for the weights has given the same ones
-        search = optimization.optimize_stats(
+        search = optimization.find_weights(
             nbest,
             stats,
             metric,

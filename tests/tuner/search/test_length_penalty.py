@@ -19,9 +19,9 @@ from portmert.tuner.search.length_penalty import (
     GRID_POINTS,
     TOLERANCE,
     LengthPenalty,
-    optimize_penalised,
+    find_alpha,
+    find_weights_and_alpha,
     penalised,
-    search_alpha,
 )
 from portmert.tuner.search.optimization import Setup
 from portmert.tuner.search.stat_tables import statistics_table
@@ -70,7 +70,7 @@ def optimized(lists, text, start_alpha=0.0):
     said = []
     stats = statistics_table(nbest, references, metric)
     with notices_to(said.append):
-        found = optimize_penalised(
+        found = find_weights_and_alpha(
             nbest, stats, metric,
             Setup(
                 registry.optimizer("mert", {"searches_per_feature": 20, "restarts": 1}),
@@ -114,7 +114,7 @@ def test_search_of_a_hill_comes_near_its_top(top, low_width, high_width):
         calls.append(alpha)
         return -abs(alpha - top), -abs(alpha)
 
-    alpha = search_alpha(value, penalty)
+    alpha = find_alpha(value, penalty)
     assert abs(alpha - top) <= TOLERANCE * (penalty.high - penalty.low)
     assert all(penalty.low <= call <= penalty.high for call in calls)
     assert len(set(calls)) <= GRID_POINTS + 10
@@ -124,7 +124,7 @@ def test_search_of_a_hill_comes_near_its_top(top, low_width, high_width):
     ("text", "expected"), [("0:2", 0.0), ("-1:1", 0.0), ("-2:-1", -1.0), ("1:3", 1.0)]
 )
 def test_of_equal_scores_the_alpha_nearest_0_is_taken(text, expected):
-    assert search_alpha(lambda alpha: (1.0, -abs(alpha)), LengthPenalty.parse(text)) == expected
+    assert find_alpha(lambda alpha: (1.0, -abs(alpha)), LengthPenalty.parse(text)) == expected
 
 
 @pytest.mark.parametrize("text", ["", "a", "1:", "2:1", "0:1:2", "nan", "0:inf", "0:2147483648"])

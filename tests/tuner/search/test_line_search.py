@@ -58,38 +58,38 @@ def free(problem, **options):
 TWO = {"features": [[2, 0], [1, 1], [3, 0], [0, 1]], "offsets": [0, 2, 4]}
 
 
-def search(problem, weights, columns, direction, **options):
+def best_point(problem, weights, columns, direction, **options):
     weights = np.array(weights, dtype=float)
-    return free(problem, **options).search(
+    return free(problem, **options).best_point(
         weights, problem.model_scores(weights), np.array(columns), np.array(direction, dtype=float)
     )
 
 
 def test_search_goes_to_the_middle_of_the_best_interval():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [1, 1], [0, 1]])
-    point = search(problem, [1, 0], [1], [1])
+    point = best_point(problem, [1, 0], [1], [1])
     assert (point.step, point.value) == (2.0, 1.0)
 
 
 def test_search_of_a_tie_takes_the_interval_nearest_to_where_it_stands():
     # Score 1/2 left of 1 and right of 3, 0 between.
     problem = problem_of(**TWO, stats=[[1, 1], [0, 1], [0, 1], [1, 1]])
-    point = search(problem, [1, 0], [1], [1])
+    point = best_point(problem, [1, 0], [1], [1])
     assert point.value == 0.5
     assert point.step < 1.0
-    assert search(problem, [1, 2.5], [1], [1]).step > 0.5
+    assert best_point(problem, [1, 2.5], [1], [1]).step > 0.5
 
 
 def test_search_enters_an_outer_interval_by_a_bounded_step():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [0, 1], [1, 1]])
-    point = search(problem, [1, 0], [1], [1])
+    point = best_point(problem, [1, 0], [1], [1])
     assert point.value == 1.0
     assert 3.0 < point.step < 4.0
 
 
 def test_search_minimises_an_error_rate():
     problem = problem_of(**TWO, stats=[[1, 1], [0, 1], [0, 1], [1, 1]], metric=Misses())
-    point = search(problem, [1, 0], [1], [1])
+    point = best_point(problem, [1, 0], [1], [1])
     assert (point.step, point.value) == (2.0, 0.0)
     assert problem.score(np.array([1, point.step])) == 0.0
 
@@ -98,7 +98,7 @@ def test_weights_of_0_have_the_length_1():
     # The second hypothesis is better and wins from step 0 on, which is also the last breakpoint:
     # a tenth of the length beyond it. The spread of the feature is 1 / 2.
     problem = problem_of([[0.0], [1.0]], [0, 2], [[0, 1], [1, 1]])
-    point = search(problem, [0], [0], [1])
+    point = best_point(problem, [0], [0], [1])
     assert (point.step / 2, point.value) == (0.1, 1.0)
 
 
@@ -106,7 +106,7 @@ def test_search_keeps_within_bounds():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [1, 1], [0, 1]])
     line = LineSearch(problem, np.array([-np.inf, -1.0]), np.array([np.inf, 1.5]))
     weights = np.array([1.0, 0.0])
-    point = line.search(weights, problem.model_scores(weights), np.array([1]), np.ones(1))
+    point = line.best_point(weights, problem.model_scores(weights), np.array([1]), np.ones(1))
     assert point.value == 1.0
     assert 1.0 < point.step < 1.5
 
@@ -116,19 +116,19 @@ def test_search_without_room_finds_nothing():
     line = LineSearch(problem, np.array([0.0, 0.0]), np.array([2.0, 2.0]))
     weights = np.array([0.0, 2.0])
     direction = np.array([1.0, 1.0])
-    assert line.search(weights, problem.model_scores(weights), np.arange(2), direction) is None
+    assert line.best_point(weights, problem.model_scores(weights), np.arange(2), direction) is None
 
 
 @pytest.mark.parametrize("direction", [[0.0], [np.nan], [np.inf]])
 def test_search_refuses_a_direction_that_is_none(direction):
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [1, 1], [0, 1]])
     with pytest.raises(ValueError, match="finite and not zero"):
-        search(problem, [1, 0], [1], direction)
+        best_point(problem, [1, 0], [1], direction)
 
 
 def test_search_where_nothing_changes_stays():
     problem = problem_of([[1, 1], [1, 1]], [0, 2], [[1, 1], [0, 1]])
-    point = search(problem, [1, 0], [1], [1])
+    point = best_point(problem, [1, 0], [1], [1])
     assert (point.step, point.value) == (0.0, 1.0)
 
 
@@ -159,7 +159,7 @@ def test_search_finds_what_exhaustive_rescoring_finds(drawn):
     matrix, offsets, stats, weights, direction = drawn
     problem = problem_of(matrix, offsets, stats)
     columns = np.flatnonzero(direction)
-    point = search(problem, weights, columns, np.array(direction)[columns])
+    point = best_point(problem, weights, columns, np.array(direction)[columns])
     table = np.array(stats, dtype=float)
     surface = slow.line_surface(
         matrix, offsets, weights, direction, table, lambda x: x[0] / x[1], -100, 100
@@ -183,7 +183,7 @@ def test_search_within_a_ball_is_the_same_with_and_without_what_cannot_win(drawn
     columns = np.flatnonzero(direction)
     change = np.array(direction, dtype=float)[columns]
     points = [
-        free(p).search(weights, p.model_scores(weights), columns, change, (weights, 0.7))
+        free(p).best_point(weights, p.model_scores(weights), columns, change, (weights, 0.7))
         for p in (problem, near)
     ]
     assert points[0].value == pytest.approx(points[1].value, abs=1e-12)
@@ -205,7 +205,7 @@ def test_lazy_statistics_give_the_same_point_and_are_asked_for_winners_only():
     lazy = TuningProblem(features, offsets, StatTable(np.zeros_like(stats), compute), Share())
     weights, direction = rng.normal(size=6), rng.normal(size=6)
     points = [
-        free(p).search(weights, p.model_scores(weights), np.arange(6), direction)
+        free(p).best_point(weights, p.model_scores(weights), np.arange(6), direction)
         for p in (eager, lazy)
     ]
     assert points[0] == points[1]
@@ -252,7 +252,7 @@ def test_smoothing_prefers_a_wide_interval_to_a_narrow_peak():
     features = [[10, 0], [9, 1], [8.99, 1.0099], [0, 0]]
     stats = [[0, 10], [10, 10], [9, 10], [0, 0]]
     problem = problem_of(features, offsets, stats)
-    sharp = search(problem, [1, 0], [1], [1])
-    smooth = search(problem, [1, 0], [1], [1], smooth=0.5)
+    sharp = best_point(problem, [1, 0], [1], [1])
+    smooth = best_point(problem, [1, 0], [1], [1], smooth=0.5)
     assert sharp.value == 1.0
     assert problem.score(np.array([1.0, smooth.step])) == 0.9

@@ -18,7 +18,12 @@ from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_te
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
-from portmert.tuner.search.optimization import Setup, equal_weights, optimize_dat, optimize_stats
+from portmert.tuner.search.optimization import (
+    Setup,
+    equal_weights,
+    find_weights,
+    find_weights_in_dat,
+)
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.stat_tables import moses_stats, statistics_table
@@ -68,7 +73,7 @@ def parsed(nbest, references, metric):
 
 def optimize_lists(nbest, references, metric, setup, *, annotate=None, segments=None):
     stats = statistics_table(nbest, references, metric, annotate=annotate)
-    return optimize_stats(nbest, stats, metric, setup, segments=segments)
+    return find_weights(nbest, stats, metric, setup, segments=segments)
 
 
 def optimize(tmp_path, metric="port", text=LIST, said=None, **setup):
@@ -328,7 +333,7 @@ def test_impossible_statistics_of_dat_files_are_placed():
 
 
 def test_dat_lists_are_optimized():
-    found = optimize_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK))
+    found = find_weights_in_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK))
     assert found.score == found.oracle_score > found.start_score
     assert found.weights.names == (("LM0", 2),)
 
@@ -362,7 +367,7 @@ def test_each_weight_of_0_gets_the_sign_that_scores_better():
     search = registry.optimizer("coordinate", {"restarts": 1, "tolerance": 0.99})
     setup = Setup(search, (FeatureWeights(weights),))
     metric = registry.metric("hamming")
-    outcome = optimize_stats(nbest, StatTable(stats), metric, setup)
+    outcome = find_weights(nbest, StatTable(stats), metric, setup)
     found = np.array(outcome.weights.values["A"])
 
     def score(numbers):
@@ -386,7 +391,7 @@ def test_a_metric_that_divides_0_by_0_is_tuned_on_and_said_once(optimizer, prior
     nbest = without_texts(np.asfortranarray(features), np.arange(0, 19, 3), (("LM0", 2),), None)
     search = registry.optimizer(optimizer, {"restarts": 1, "spread": 2.0})
     setup = Setup(search, (FeatureWeights({"LM0": (1.0, 0.1)}),), prior=prior)
-    found = optimize_stats(nbest, StatTable(stats), F1(), setup)
+    found = find_weights(nbest, StatTable(stats), F1(), setup)
     assert np.isnan(found.start_score)
     assert np.isfinite(found.weights.values["LM0"]).all()
     if optimizer not in ("pro", "kbmira"):  # they do not look for it
@@ -402,7 +407,7 @@ def test_the_default_takes_any_score_before_none():
     stats[1] = [4.0, 5.0, 5.0]
     nbest = without_texts(np.asfortranarray(features), np.arange(0, 25, 3), (("LM0", 2),), None)
     setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"LM0": (1.0, 0.1)}),))
-    found = optimize_stats(nbest, StatTable(stats), F1(), setup)
+    found = find_weights(nbest, StatTable(stats), F1(), setup)
     assert np.isnan(found.start_score)
     assert found.score == pytest.approx(2 * 4 / (40 + 40))
 
@@ -422,7 +427,7 @@ def test_where_the_averages_have_no_score_the_default_takes_weights_that_have_on
         stats = np.stack([rng.integers(0, 6, 160), *[np.full(160, 6)] * 2], axis=1).astype(float)
         nbest = without_texts(features, np.arange(0, 161, 8), (("A", 3),), None)
         setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"A": (1.0, 0.5, 0.2)}),))
-        found = optimize_stats(nbest, StatTable(stats), Even(), setup)
+        found = find_weights(nbest, StatTable(stats), Even(), setup)
         assert np.isfinite(found.score)
         starts.append(found.start_score)
     assert 3 <= np.isnan(starts).sum() <= 9

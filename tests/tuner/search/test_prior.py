@@ -97,7 +97,7 @@ def test_a_line_search_weighs_the_prior_in_each_interval(seed, strength):
     ends = np.full(3, np.inf)
     columns = np.arange(3)
     search = LineSearch(pulled, -ends, ends)
-    point = search.search(weights, pulled.model_scores(weights), columns, direction)
+    point = search.best_point(weights, pulled.model_scores(weights), columns, direction)
     there = weights + point.step * direction
     steps, values = LineSearch(bare, -ends, ends).surface(weights, columns, direction)
     assume(np.abs(steps - point.step).min() > 1e-9)  # an interval narrower than rounding
@@ -123,7 +123,7 @@ def test_without_any_gain_the_weights_go_where_they_are_pulled():
     )
     search = LineSearch(problem, np.full(2, -np.inf), np.full(2, np.inf))
     weights = np.array([1.0, 0.4])
-    point = search.search(weights, problem.model_scores(weights), np.array([1]), np.ones(1))
+    point = search.best_point(weights, problem.model_scores(weights), np.array([1]), np.ones(1))
     assert point.step == pytest.approx(0.5, abs=0.6)
     assert problem.goal(weights + point.step * np.array([0.0, 1.0])) > problem.goal(weights)
 

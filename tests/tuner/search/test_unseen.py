@@ -11,7 +11,7 @@ from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
 from portmert.tuner.base import streams
 from portmert.tuner.nbest.model import without_texts
 from portmert.tuner.search import optimization
-from portmert.tuner.search.length_penalty import GRID_POINTS, LengthPenalty, optimize_penalised
+from portmert.tuner.search.length_penalty import GRID_POINTS, LengthPenalty, find_weights_and_alpha
 from portmert.tuner.search.optimization import Setup
 from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
@@ -259,13 +259,13 @@ def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeyp
     have 0.050 +- 0.019.
     """
     names = (("F", 3),)
-    estimates, fixed, optimize = [], [], optimization.optimize_stats
+    estimates, fixed, optimize = [], [], optimization.find_weights
 
     def spy(*given, **options):
         tried.append(optimize(*given, **options))
         return tried[-1]
 
-    monkeypatch.setattr(optimization, "optimize_stats", spy)
+    monkeypatch.setattr(optimization, "find_weights", spy)
     for seed in range(1000, 1000 + NOISE):
         tried = []
         features, offsets, lengths, stats = noise(seed)
@@ -273,7 +273,7 @@ def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeyp
         tokens = Ragged(np.zeros(lengths.sum(), np.int32), offsets_of(lengths))
         texts = Texts(Vocabulary(), tokens)
         lists = replace(without_texts(features, offsets, names, None), texts=texts)
-        found = optimize_penalised(
+        found = find_weights_and_alpha(
             lists, StatTable(stats), Mean(), setup,
             penalty=LengthPenalty(0.0, 2.0), start_alpha=0.0,
             )  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.search import weight_bootstrap
-from portmert.tuner.search.optimization import Setup, optimize_stats
+from portmert.tuner.search.optimization import Setup, find_weights
 from portmert.tuner.search.stat_tables import statistics_table
 from portmert.tuner.search.weight_bootstrap import bootstrap, confidence, found_on, resampled
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -45,7 +45,7 @@ def test_segments_named_are_those_that_count(tmp_path, segments):
     metric = registry.metric("bleu:max_order=2")
     stats = statistics_table(nbest, references, metric)
     optimizer = registry.optimizer("mert", {"searches_per_feature": 30})
-    found = optimize_stats(
+    found = find_weights(
         nbest, stats, metric, Setup(optimizer, (START,)), segments=np.array(segments),
     )  # fmt: skip
     # Under the start weights hypothesis 1 wins in either segment (rows 1 and 4).

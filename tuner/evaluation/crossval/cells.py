@@ -258,7 +258,7 @@ def measure(
         stored_cell = None if path is None else _read(path)
         tasks.append((shared, choices[place], split, repeat, stored_cell))
     results: dict[int, tuple[Cell, Scores, tuple[str, ...]]] = {}
-    for number, result in workers.run(_search, tasks, phase="tuning"):
+    for number, result in workers.run(_search_cell, tasks, phase="tuning"):
         results[number], path = result, paths[number]
         if path is not None and tasks[number][4] is None:
             _write(path, keys[number], result[0])
@@ -310,7 +310,7 @@ Scores = dict[str, tuple[float, float]]
 """Metric -> score on the segments learnt from, and on the others."""
 
 
-def _search(
+def _search_cell(
     plan: CrossPlan,
     choice: Choice,
     split: int,
@@ -330,7 +330,7 @@ def _search(
             constraints=plan.constraints,
         )
         with collected_notices() as lines:
-            optimized = optimization.optimize_stats(
+            optimized = optimization.find_weights(
                 nbest,
                 judged.stats,
                 judged.metric,

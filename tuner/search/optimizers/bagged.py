@@ -191,7 +191,7 @@ class Bagged(Optimizer):
         """Return the blends of searches, and what is learnt with each fold held out."""
         problem = split.problem
         by_likelihood = self._by_likelihood(problem)
-        blends = blends_of(3 if by_likelihood else self._searches(problem))
+        blends = blends_of(3 if by_likelihood else self._count_searches(problem))
         draws = list(self._draws(rng, [int((~is_out).sum()) for is_out in split.is_out]))
         lists = self._lists(split)
 
@@ -216,7 +216,7 @@ class Bagged(Optimizer):
         if by_likelihood:
             likelihood = Likelihood(thin.linear, objective(problem.metric, thin.stats))
             weights.append(likelihood.learn(np.flatnonzero(is_learnt), part=fold))
-        elif self._searches(problem) > len(weights):
+        elif self._count_searches(problem) > len(weights):
             weights.append(self._climbed(thin, fold, is_learnt, rng))
         hypotheses, offsets = split.members(fold)
         pairs = [_scaled(problem, vector) for vector in weights]
@@ -240,7 +240,7 @@ class Bagged(Optimizer):
                 raise_if_cancelled()
                 rng.permutation(size)
 
-    def _searches(self, problem: TuningProblem) -> int:
+    def _count_searches(self, problem: TuningProblem) -> int:
         """Return how many searches learn: the climb searches neither sparse nor many features."""
         if not self.iterations:
             return 1

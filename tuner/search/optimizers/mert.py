@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._elementary import norm
 
-from ._exact import Climb, ExactSearch
+from ._climb import Climb, Climber
 
 REACH = 2.4
 """Radius of the region searched at once, in perturbations. It is wide enough for a perturbation
@@ -24,7 +24,7 @@ RETURN = 0.7
 
 
 @dataclass(frozen=True)
-class Mert(ExactSearch):
+class Mert(Climber):
     """Climb, perturb the weights and climb again, accepting smaller and smaller losses.
 
     A first climb uses the whole lists. Then, many times, the weights are moved in a random
@@ -99,7 +99,7 @@ class Mert(ExactSearch):
 
 
 @dataclass(frozen=True)
-class Coordinate(ExactSearch):
+class Coordinate(Climber):
     """Search the line along each feature and take the best step, until none gains (Och 2003).
 
     A line along one feature needs only that feature's values, which are the slopes. Model scores
@@ -111,7 +111,7 @@ class Coordinate(ExactSearch):
         """Improve `climb` until no single feature's line gains."""
         steps, before = 0, climb.value
         while True:
-            points = [climb.search_along(feature) for feature in range(climb.features)]
+            points = [climb.best_along(feature) for feature in range(climb.features)]
             values = [-np.inf if point is None else point.value for point in points]
             if not climb.move_along(int(np.argmax(values))):
                 break
@@ -124,7 +124,7 @@ class Coordinate(ExactSearch):
 
 
 @dataclass(frozen=True)
-class Powell(ExactSearch):
+class Powell(Climber):
     """Search lines along a set of directions, and adapt the set to each round (Powell 1964).
 
     At first the set has one direction for each feature. After each round the line along the whole
@@ -149,7 +149,7 @@ class Powell(ExactSearch):
 
 
 @dataclass(frozen=True)
-class RandomDirections(ExactSearch):
+class RandomDirections(Climber):
     """Search along random directions until many in a row gain nothing (Cer et al. 2008).
 
     Directions are drawn from a normal distribution. Each feature is scaled by the spread of its

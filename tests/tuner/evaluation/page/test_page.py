@@ -12,7 +12,7 @@ from portmert.tuner.evaluation.formatting import ShownMetric, decimals, p_value
 from portmert.tuner.evaluation.page.html import MAX_BYTES
 from portmert.tuner.evaluation.page.html import html as page_of
 from portmert.tuner.families import component, own_names
-from portmert.tuner.search.optimizers._exact import ExactSearch
+from portmert.tuner.search.optimizers._climb import Climber
 from tests.support.documents import document
 
 HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
@@ -314,7 +314,7 @@ def test_a_slice_is_drawn_piece_by_piece():
 def test_the_page_says_whether_the_optimizer_searches_for_the_peak(optimizer):
     given = document(1, runs=1)
     given["runs"][0]["optimizer"] = optimizer
-    of_lines = issubclass(component("optimizer", optimizer), ExactSearch)
+    of_lines = issubclass(component("optimizer", optimizer), Climber)
     page = render(given)
     assert (f"The optimizer {optimizer} searches for its peak" in page) == of_lines
     assert (f"The optimizer {optimizer} does not search for its peak" in page) != of_lines

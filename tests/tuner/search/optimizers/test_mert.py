@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from portmert.tuner.components import registry
-from portmert.tuner.search.optimizers._exact import Climb
+from portmert.tuner.search.optimizers._climb import Climb
 from portmert.tuner.search.optimizers.mert import Powell
 from tests.contracts.test_optimizer_contract import random_problem
 

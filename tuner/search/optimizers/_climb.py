@@ -114,9 +114,9 @@ class Climb:
         center, radius = self._ball
         return self.length(weights - center) <= share * radius
 
-    def search_along(self, feature: int) -> LinePoint | None:
+    def best_along(self, feature: int) -> LinePoint | None:
         """Search along one feature's weight without moving."""
-        return self._line.search(
+        return self._line.best_point(
             self.weights, self.scores, np.array([feature]), np.ones(1), self._ball
         )
 
@@ -132,7 +132,7 @@ class Climb:
 
     def move(self, columns: IntArray, direction: FloatArray) -> float:
         """Search along a direction; go to the best step if that is a gain. Return the gain."""
-        point = self._line.search(self.weights, self.scores, columns, direction, self._ball)
+        point = self._line.best_point(self.weights, self.scores, columns, direction, self._ball)
         least = self.value + (self.tolerance * self.size() if np.isfinite(self.value) else 0.0)
         if point is None or point.value <= least:
             return 0.0
@@ -157,7 +157,7 @@ class Climb:
 
 
 @component_dataclass(frozen=True)
-class ExactSearch(Optimizer):
+class Climber(Optimizer):
     """Climb by exact line searches.
 
     Parameters
