@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import ConfigError
+from ..base.errors import ConfigError, InputError
 from ..base.extras import require
 from ..base.files import writing
 from ..search.results import Optimized
@@ -40,9 +40,9 @@ def draw(charts: Sequence[Chart], path: Path) -> None:
     PortmertError
         `form_of` refuses the file, or it cannot be written.
     """
+    form = form_of(path)
     from matplotlib import rc_context  # noqa: PLC0415  an extra
 
-    form = form_of(path)
     with rc_context({"svg.hashsalt": "portmert"}):
         drawn, content = figure(charts), io.BytesIO()
         dated = {"svg": "Date", "pdf": "CreationDate"}.get(form)
@@ -75,6 +75,8 @@ def figure(charts: Sequence[Chart]) -> Any:
 
     Raises
     ------
+    InputError
+        No chart has anything to show.
     ProgramError
         Matplotlib is not installed.
     """
@@ -82,6 +84,8 @@ def figure(charts: Sequence[Chart]) -> Any:
     from matplotlib.figure import Figure  # noqa: PLC0415  an extra
 
     panels = [(chart, chart.choices[0]) for chart in charts if chart.choices]
+    if not panels:
+        raise InputError("there is nothing to draw: these results have no chart")
     heights = [_height(*panel) for panel in panels]
     drawn = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     all_axes = drawn.subplots(

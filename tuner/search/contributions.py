@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from portmert.metrics._base import Metric
 
 from ..base.tables import Table
 from ..nbest.model import NBest, best_hypotheses, model_scores
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import FeatureWeights, value_labels
 from .problem import StatTable, within_segment_spread
 
 
@@ -51,30 +52,27 @@ def contributions(
     spread = within_segment_spread(nbest.features.T, nbest.offsets, if_constant=0.0)
     moved = np.abs(vector * spread)
     shares = moved / (moved.sum() or 1.0)
-    names = [(name, place, size) for name, size in nbest.feature_names for place in range(size)]
-    rows = []
-    for (name, place, size), weight, share in zip(
-        names, vector.tolist(), shares.tolist(), strict=True
-    ):
-        without = None
-        if scored_by is not None:
-            metric, stats = scored_by
-            fewer = list(weights.values[name])
-            fewer[place] = 0.0
-            others = FeatureWeights({**weights.values, name: tuple(fewer)})
+    without: list[float | None] = [None] * len(vector)
+    if scored_by is not None:
+        metric, stats = scored_by
+        for column in range(len(vector)):
+            fewer = FeatureWeights.from_vector(
+                nbest.feature_names, np.where(np.arange(len(vector)) == column, 0.0, vector)
+            )
+            others = FeatureWeights({**weights.values, **fewer.values})
             rows_chosen = best_hypotheses(nbest, model_scores(nbest, others))
-            without = float(metric.score(stats.total(rows_chosen)))
-        label = name if size == 1 else f"{name}[{place + 1}]"
-        rows.append(Contribution(label, weight, share, without))
-    return rows
+            without[column] = float(metric.score(stats.total(rows_chosen)))
+    labels = value_labels(nbest.feature_names)
+    columns = zip(labels, vector.tolist(), shares.tolist(), without, strict=True)
+    return [Contribution(*column) for column in columns]
 
 
 def of_weights(weights: FeatureWeights) -> list[Contribution]:
     """Return the weights alone, without what they do."""
+    values = itertools.chain(*weights.values.values())
     return [
-        Contribution(name if len(values) == 1 else f"{name}[{place}]", value)
-        for name, values in weights.values.items()
-        for place, value in enumerate(values, 1)
+        Contribution(label, value)
+        for label, value in zip(value_labels(weights.names), values, strict=True)
     ]
 
 
@@ -84,10 +82,9 @@ MOST = 30
 
 def table(rows: Sequence[Contribution], metric: Metric) -> Table:
     """Return the weights as a table for the terminal and for pages."""
-    heaviest = sorted(
-        rows, key=lambda row: -(abs(row.weight) if row.share is None else row.share)
-    )[:MOST]
-    left_out, rows = len(rows) - len(heaviest), [row for row in rows if row in heaviest]
+    sizes = [abs(row.weight) if row.share is None else row.share for row in rows]
+    heaviest = sorted(range(len(rows)), key=lambda number: -sizes[number])[:MOST]
+    left_out, rows = len(rows) - len(heaviest), [rows[number] for number in sorted(heaviest)]
     columns, note = ["feature", "weight"], ""
     cells = [[row.name, f"{row.weight:.4g}"] for row in rows]
     if any(row.share is not None for row in rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from portmert.metrics._display import NOTHING, Rated
 from ..base import tables
 from ..base.documents import to_json
 from ..base.errors import counted
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import FeatureWeights, value_labels
 from . import contributions
 from .unseen import Unseen
 
@@ -40,17 +41,13 @@ class Confidence:
 
     def as_text(self) -> str:
         """Return the percentiles of each weight as a table."""
+        labels = value_labels(tuple((name, len(row)) for name, row in self.weights.items()))
+        values = itertools.chain(*self.weights.values())
         rows = [
-            [
-                f"{name}_{i}" if len(values) > 1 else name,
-                *(
-                    [NOTHING] * len(PERCENTILES)
-                    if value is None
-                    else [f"{number:.4f}" for number in value]
-                ),
-            ]
-            for name, values in self.weights.items()
-            for i, value in enumerate(values)
+            [label, *(f"{x:.4f}" for x in value)]
+            if value
+            else [label] + [NOTHING] * len(PERCENTILES)
+            for label, value in zip(labels, values, strict=True)
         ]
         headers = [
             f"weight, {counted(self.samples, 'sample')}",
@@ -198,10 +195,8 @@ class Optimized(Rated):
         if self.unseen_score is not None:
             unseen = f" (unseen {form(self.unseen_score)}{unseen})"
         searches = f"{self.line_searches} line searches, " if self.line_searches else ""
-        name, annotated = (
-            display.labelled(self.metric.name()),
-            " of those annotated" * bool(counts),
-        )
+        name = display.labelled(self.metric.name())
+        annotated = " of those annotated" if counts else ""
         lines = [
             f"{name} {form(self.first_score)} -> {form(self.score)}{unseen}{penalised}",
             (

@@ -23,6 +23,15 @@ FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
 
 
+def value_labels(names: FeatureNames) -> list[str]:
+    """Return a label for each column: `TM0[2]` is the second value of TM0."""
+    return [
+        name if size == 1 else f"{name}[{number}]"
+        for name, size in names
+        for number in range(1, size + 1)
+    ]
+
+
 def columns_by_name(names: Iterable[tuple[str, int]]) -> dict[str, slice]:
     """Return which columns each feature has."""
     columns, start = {}, 0

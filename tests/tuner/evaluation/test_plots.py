@@ -1,11 +1,13 @@
 """Charts as files: panels, numbers, both themes, equal bytes, and what is refused."""
 
 import re
+import sys
+from importlib import metadata
 
 import pytest
 
 import portmert
-from portmert.tuner.base.errors import ConfigError
+from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.evaluation import plots
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Series
 
@@ -60,6 +62,21 @@ def test_another_form_is_refused_before_the_work(tmp_path):
     lists = portmert.Lists.from_arrays([[[1.0], [0.0]]], scores=[[0.1, 0.9]])
     with pytest.raises(ConfigError, match=r"plot\.bmp: a plot is a file that ends in \.svg"):
         portmert.optimize(lists, optimizer="mert", plot=tmp_path / "plot.bmp")
+
+
+def test_nothing_to_draw_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="there is nothing to draw"):
+        plots.draw([Chart("none", "lines", "Nothing", [])], tmp_path / "plot.svg")
+
+
+def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
+    def version(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ProgramError, match=r"pip install 'portmert\[plots\]'"):
+        plots.draw(CHARTS, tmp_path / "plot.svg")
 
 
 def test_a_search_is_drawn_with_the_surface_of_its_heaviest_weight(tmp_path):

@@ -54,3 +54,4 @@ def test_a_table_names_values_and_shows_the_heaviest():
     assert "f10 " in text
     assert "10 lighter weights are left out" in text
     assert len(as_json(many)) == 40
+    assert len(table(many[:1] * 40, portmert.metric("bleu")).rows) == 30  # equal ones

@@ -58,7 +58,7 @@ from ...runs.result import RunResult
 from ...search import averaging
 from ...search.problem import TuningProblem
 from ...search.surface import Surface, surfaces
-from ...weights.feature_weights import FeatureWeights, read_weights
+from ...weights.feature_weights import FeatureWeights, read_weights, value_labels
 from . import dev_set
 from .dev_set import DevSet
 
@@ -353,7 +353,7 @@ def _scaled(read: Sequence[_Read]) -> list[str]:
     passes = [x for replica in read for x in replica.history["passes"]]
     for iteration, row in zip(passes, rows.tolist(), strict=True):
         iteration["weights"] = row
-    return feature_names(sizes)
+    return value_labels(tuple(sizes.items()))
 
 
 def _spreads(
@@ -433,7 +433,7 @@ def _surfaces(
     pool = merge([read_nbest([path], dev.vocabulary, segments=segments) for path in lists])
     problem = _problem(dev, metric, pool, weights)
     vector = weights.vector(pool.feature_names, origin=str(origin))
-    return surfaces(problem, metric, feature_names(dict(pool.feature_names)), vector, MOST_SLICES)
+    return surfaces(problem, metric, value_labels(pool.feature_names), vector, MOST_SLICES)
 
 
 def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) -> TuningProblem:
@@ -450,12 +450,3 @@ def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) 
         fixed[rows] if fixed.size else fixed,
         rows,
     )
-
-
-def feature_names(sizes: dict[str, int]) -> list[str]:
-    """Return a name for each weight: `TM0[2]` is the second one of TM0."""
-    return [
-        name if size == 1 else f"{name}[{number}]"
-        for name, size in sizes.items()
-        for number in range(1, size + 1)
-    ]

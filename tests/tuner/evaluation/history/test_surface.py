@@ -2,7 +2,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.tuner.evaluation.history.run_history import feature_names
 from portmert.tuner.search.surface import pieces
 
 
@@ -43,10 +42,6 @@ def test_pieces_narrow_the_window_to_both_sides_if_they_are_many():
     ends, scores = pieces(steps, values, 5.0, 3)
     assert ends.tolist() == [-3, -1, 2, 3]  # four changes, at 1, 2, 3 and 4; two are kept
     assert scores.tolist() == [0.2, 0.3, 0.4]
-
-
-def test_features_of_several_values_are_numbered_from_one():
-    assert feature_names({"LM0": 1, "TM0": 3}) == ["LM0", "TM0[1]", "TM0[2]", "TM0[3]"]
 
 
 def test_a_window_is_not_empty_though_the_score_changes_where_the_weight_stands():
