@@ -23,7 +23,7 @@ from ..components.features import Feature, with_features
 from ..graphs.collection import BestStrings
 from ..nbest import check, join
 from ..nbest import read as files
-from ..nbest.model import NBest, best_hypotheses, model_scores, segments_taken, without_texts
+from ..nbest.model import NBest, best_hypotheses, segments_taken, without_texts
 from ..nbest.moses_dat import read_dat
 from ..nbest.readers._base import Reader
 from ..nbest.readers._json import JsonReader, records_file
@@ -653,7 +653,7 @@ class PreparedLists:
     def best(self, weights: FeatureWeights, alpha: float) -> IntArray:
         """Return (S,) the best hypothesis of each segment under weights and a length penalty."""
         nbest = penalised(self.nbest, alpha)
-        return best_hypotheses(nbest, model_scores(nbest, weights))
+        return best_hypotheses(nbest, weights)
 
     def statistics(self, metric: Metric, *, lazily: bool = False) -> problem.StatTable:
         """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""

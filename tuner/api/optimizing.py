@@ -500,7 +500,7 @@ def _other_scores(
     choices = [
         problem.nbest.offsets[:-1],
         problem.best(problem.start, problem.start_alpha),
-        best_hypotheses(nbest, model_scores(nbest, optimized.weights)),
+        best_hypotheses(nbest, optimized.weights),
     ]
     if optimized.unseen is not None:
         choices.append(np.asarray(optimized.unseen.rows, dtype=np.int64))

@@ -18,7 +18,7 @@ from ..base.numbers import NonNegative, Positive
 from ..base.warn import notice, warn, warnings_so_far
 from ..components import registry
 from ..nbest.check import length_order
-from ..nbest.model import NBest, best_hypotheses, finite, model_scores
+from ..nbest.model import NBest, finite, highest, model_scores
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..texts.mbr import by_model, expected_scores
@@ -230,7 +230,7 @@ def rerank(
             scores = _model_scores(read, weights, zero=missing_features == "zero")
         if how is not None and judge is not None:
             scores = _expected(how, judge, read, scores)
-        best = read.nbest.offsets[:-1] if scores is None else best_hypotheses(read.nbest, scores)
+        best = read.nbest.offsets[:-1] if scores is None else highest(scores, read.nbest.offsets)
         if metric is not None:
             best = _oracle(read, metric, best)
     reranked = Reranked.of(read.scored.texts, best, ids=read.nbest.ids)

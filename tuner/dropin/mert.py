@@ -319,10 +319,7 @@ def find_weights_as_mert(
     weights = sized(before.towards(to, share))
     nbest = model.without_texts(lists.features, lists.offsets, names, lists.sparse)
     stats = moses_stats(lists, metric)
-    tables = [
-        stats[model.best_hypotheses(nbest, model.model_scores(nbest, point))]
-        for point in (before, weights)
-    ]
+    tables = [stats[model.best_hypotheses(nbest, point)] for point in (before, weights)]
     is_cut = share < 1 / step.number
     gain = gain_of(metric, tables, optimum.unseen.seed) if optimum.unseen and not is_cut else None
     return weights, float(metric.score(tables[1].sum(axis=0))), Stepped(share, gain)

@@ -186,12 +186,17 @@ def finite(name: str, values: FloatArray, nbest: NBest) -> FloatArray:
     return values
 
 
-def best_hypotheses(nbest: NBest, scores: FloatArray) -> IntArray:
-    """Return (S,) rows with the highest score of each segment; of equal ones the first."""
-    starts = nbest.offsets[:-1]
-    highest = np.maximum.reduceat(scores, starts)
-    is_best = np.flatnonzero(scores == np.repeat(highest, np.diff(nbest.offsets)))
-    return is_best[np.searchsorted(is_best, starts)]
+def best_hypotheses(nbest: NBest, weights: FeatureWeights) -> IntArray:
+    """Return (S,) the hypothesis of the highest model score in each segment; see `highest`."""
+    return highest(model_scores(nbest, weights), nbest.offsets)
+
+
+def highest(scores: FloatArray, offsets: IntArray) -> IntArray:
+    """Return (S,) the row of the highest score in each segment; of equal ones the first."""
+    starts = offsets[:-1]
+    tops = np.maximum.reduceat(scores, starts)
+    is_top = np.flatnonzero(scores == np.repeat(tops, np.diff(offsets)))
+    return is_top[np.searchsorted(is_top, starts)]
 
 
 def best_rows(scores: FloatArray, offsets: IntArray, *, size: int) -> tuple[IntArray, IntArray]:

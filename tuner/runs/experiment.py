@@ -31,7 +31,7 @@ from ..base.warn import (
     warnings_so_far,
 )
 from ..nbest.check import model_score_mismatch, warn_of_few
-from ..nbest.model import NBest, best_hypotheses, model_scores
+from ..nbest.model import NBest, best_hypotheses
 from ..search.averaging import step_share, weight_change
 from ..search.constraints import moves
 from ..search.optimization import Setup, find_weights
@@ -466,7 +466,7 @@ class _Run:
         before = self._weights_of(last.number)
         tables = []
         for weights in (before, after, result.weights):
-            rows = best_hypotheses(nbest, model_scores(nbest, weights))
+            rows = best_hypotheses(nbest, weights)
             rows = rows if tuned is None else rows[tuned]
             stats.need(rows)
             tables.append(stats.take(rows))

@@ -11,7 +11,7 @@ import numpy as np
 from portmert.metrics._base import Metric
 
 from ..base.tables import Table
-from ..nbest.model import NBest, best_hypotheses, model_scores
+from ..nbest.model import NBest, best_hypotheses
 from ..weights.feature_weights import FeatureWeights, value_labels
 from .problem import StatTable, within_segment_spread
 
@@ -60,7 +60,7 @@ def contributions(
                 nbest.feature_names, np.where(np.arange(len(vector)) == column, 0.0, vector)
             )
             others = FeatureWeights({**weights.values, **fewer.values})
-            rows_chosen = best_hypotheses(nbest, model_scores(nbest, others))
+            rows_chosen = best_hypotheses(nbest, others)
             without[column] = float(metric.score(stats.total(rows_chosen)))
     labels = value_labels(nbest.feature_names)
     columns = zip(labels, vector.tolist(), shares.tolist(), without, strict=True)

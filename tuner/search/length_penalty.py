@@ -19,7 +19,7 @@ from portmert.metrics._elementary import power
 from ..base.errors import ConfigError, ScoreError
 from ..base.numbers import parse_number
 from ..base.warn import collected_notices, notice
-from ..nbest.model import NBest, best_hypotheses, model_scores
+from ..nbest.model import NBest, best_hypotheses
 from . import optimization, problem
 from .results import Optimized
 from .unseen import typical
@@ -148,7 +148,7 @@ def find_weights_and_alpha(
     unseen = typical(estimates, stats, metric) if estimates else None
     start = setup.starts[0] if setup.starts else optimization.equal_weights(nbest.feature_names)
     at_start = penalised(nbest, start_alpha)
-    best = best_hypotheses(at_start, model_scores(at_start, start))
+    best = best_hypotheses(at_start, start)
     return replace(
         tried[alpha],
         length_penalty=alpha,

@@ -91,7 +91,7 @@ def find_weights(
 
     def score(weights: FeatureWeights) -> float:
         """Score as `portmert rerank` chooses."""
-        best = model.best_hypotheses(nbest, model.model_scores(nbest, weights))
+        best = model.best_hypotheses(nbest, weights)
         return float(metric.score(stats.total(best if segments is None else best[segments])))
 
     start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)

@@ -577,8 +577,7 @@ def test_model_scores_have_sparse_features_with_known_weights(tmp_path):
 def test_best_hypothesis_of_equal_scores_is_the_first(tmp_path):
     lines = [f"{s} ||| {w} ||| F= {v} ||| 0\n" for s, w, v in ["0a1", "0b2", "0c2", "1d0", "1e0"]]
     nbest = read(tmp_path, "".join(lines))
-    scores = model_scores(nbest, FeatureWeights({"F": (1.0,)}))
-    assert best_hypotheses(nbest, scores).tolist() == [1, 3]
+    assert best_hypotheses(nbest, FeatureWeights({"F": (1.0,)})).tolist() == [1, 3]
 
 
 def test_written_with_weights_the_scores_are_theirs(tmp_path):
@@ -651,7 +650,7 @@ def test_moses_links_features_and_tokens_are_those_of_the_file(tmp_path):
 @needs(MERT)
 def test_moses_tuned_list_gives_its_own_best():
     nbest = read_nbest([MERT / "test.best100.out.gz"], Vocabulary())
-    best = best_hypotheses(nbest, model_scores(nbest, read_weights(MERT / "moses.ini")))
+    best = best_hypotheses(nbest, read_weights(MERT / "moses.ini"))
     found = [" ".join(nbest.texts.words(row)) for row in best]
     assert found == [line.strip() for line in (MERT / "test.out").read_text().splitlines()]
 

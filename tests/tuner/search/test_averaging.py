@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from portmert.tuner.api.averaging import average
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.nbest.model import best_hypotheses
 from portmert.tuner.search.averaging import (
     FARTHEST,
     absolute_size,
@@ -126,8 +126,5 @@ def test_the_mean_of_one_chooses_as_it_does(rows, seed):
     nbest = lists(np.random.default_rng(seed).normal(size=(6, 4, 2)))
     weights = [FeatureWeights({"A": (float(a),), "B": (float(b),)}) for a, b in rows]
     sizes = [spread_size(one, nbest, origin="W") for one in weights]
-    one, mean = (
-        best_hypotheses(nbest, model_scores(nbest, found))
-        for found in (weights[0], averaged(weights, sizes))
-    )
+    one, mean = (best_hypotheses(nbest, found) for found in (weights[0], averaged(weights, sizes)))
     assert one.tolist() == mean.tolist()

@@ -13,7 +13,7 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import ConfigError, InputError, ScoreError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.nbest.model import best_hypotheses
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.length_penalty import (
     GRID_POINTS,
@@ -94,7 +94,7 @@ def test_search_finds_the_alpha_under_which_the_long_hypothesis_wins(lists):
     metric = registry.metric("bleu:smooth=add1")
     stats = statistics_table(nbest, references, metric)
     again = penalised(nbest, alpha)
-    best = best_hypotheses(again, model_scores(again, found.weights))
+    best = best_hypotheses(again, found.weights)
     assert float(metric.score(stats.total(best))) == found.score
 
 

@@ -14,7 +14,7 @@ from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.model import best_hypotheses, model_scores, without_texts
+from portmert.tuner.nbest.model import best_hypotheses, without_texts
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
@@ -109,7 +109,7 @@ def test_every_metric_tunes_to_the_best_of_this_list(tmp_path, metric):
     losses = []
     for start, winners in STARTS:
         found, nbest = optimize(tmp_path, metric, starts=(start,))
-        assert best_hypotheses(nbest, model_scores(nbest, start)).tolist() == winners
+        assert best_hypotheses(nbest, start).tolist() == winners
         assert found.score == pytest.approx(best)
         assert found.oracle_score == pytest.approx(best)
         assert found.hypotheses == 6
@@ -130,7 +130,7 @@ def test_absent_start_is_equal_weights(tmp_path):
     found, nbest = optimize(tmp_path)
     # The values of each segment's hypotheses add to the same, so all tie and the first wins.
     equal = equal_weights(nbest.feature_names)
-    assert best_hypotheses(nbest, model_scores(nbest, equal)).tolist() == [0, 3]
+    assert best_hypotheses(nbest, equal).tolist() == [0, 3]
     assert found.start_score == pytest.approx(1.0)
 
 
@@ -141,7 +141,7 @@ def test_fixed_features_keep_their_weight_and_their_effect(tmp_path):
     )
     assert found.weights.values["LM0"][0] == 0.5
     assert found.weights.values["WP0"] == (0.2,)
-    best = best_hypotheses(nbest, model_scores(nbest, found.weights))
+    best = best_hypotheses(nbest, found.weights)
     assert best.tolist() == [0, 3]
 
 
@@ -212,7 +212,7 @@ def test_sparse_features_count_with_their_weight_and_stay(tmp_path):
     found, nbest = optimize(tmp_path, text=text, starts=(start,), said=said)
     assert found.weights.values["wt_cat"] == (-5.0,)
     assert any("the start weights of 1 sparse feature stay" in line for line in said)
-    best = best_hypotheses(nbest, model_scores(nbest, found.weights))
+    best = best_hypotheses(nbest, found.weights)
     assert best.tolist() == [0, 3]
 
 
@@ -232,10 +232,10 @@ def test_sparse_features_are_searched_by_those_that_can(tmp_path, name):
         constraints=Constraints(fixed=("LM0", "WP0")),
         optimizer=registry.optimizer(name, {}),
     )
-    assert best_hypotheses(nbest, model_scores(nbest, start)).tolist() == [2, 5]
+    assert best_hypotheses(nbest, start).tolist() == [2, 5]
     assert found.weights.values["LM0"] == (0.1, 0.09)
     assert found.weights.values["wt_short"][0] < -0.02
-    assert best_hypotheses(nbest, model_scores(nbest, found.weights)).tolist() != [2, 5]
+    assert best_hypotheses(nbest, found.weights).tolist() != [2, 5]
     assert found.score > found.start_score
     assert found.line_searches == 0
 

@@ -26,7 +26,7 @@ from ...base.documents import parse_json, to_json
 from ...base.errors import ConfigError, InputError, StateError, counted, suggest
 from ...base.team import team
 from ...base.warn import collected_notices, notice, warn_of
-from ...nbest.model import NBest, best_hypotheses, model_scores, without_texts
+from ...nbest.model import NBest, best_hypotheses, highest, without_texts
 from ...search import optimization, problem
 from ...search.constraints import Constraints, columns_of
 from ...search.optimizers._base import Optimizer
@@ -289,13 +289,11 @@ def _plain(plan: CrossPlan, metric: str) -> Iterator[MeasuredChoice]:
     on the segments learnt from; of equal ones the highest.
     """
     names, offsets = plan.nbest.feature_names, plan.nbest.offsets
-    start = best_hypotheses(plan.nbest, model_scores(plan.nbest, plan.untuned))
+    start = best_hypotheses(plan.nbest, plan.untuned)
     rows_by_name = {FIRST: [offsets[:-1]]}
     labels = [f"{name}_{k}" if size > 1 else name for name, size in names for k in range(size)]
     for label, column in zip(labels, plan.nbest.features.T, strict=True):
-        rows_by_name[f"only {label}"] = [
-            best_hypotheses(plan.nbest, values) for values in (column, -column)
-        ]
+        rows_by_name[f"only {label}"] = [highest(values, offsets) for values in (column, -column)]
     oriented = plan.judges[metric].metric.oriented
     for name, rows in (rows_by_name | {START: [start]}).items():
         row = []
@@ -340,7 +338,7 @@ def _search_cell(
         seconds = optimized.cpu_seconds if plan.timing else None
         cell = Cell(optimized.weights, optimized.unseen_score, seconds, optimized.warnings)
     is_reported = split == repeat == 0 and not choice.without
-    best = best_hypotheses(nbest, model_scores(nbest, cell.weights))
+    best = best_hypotheses(nbest, cell.weights)
     scores = _scores(plan, best, split)
     return cell, scores, tuple(lines) if is_reported else ()
 

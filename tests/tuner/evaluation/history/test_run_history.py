@@ -18,7 +18,7 @@ from portmert.tuner.evaluation.history.dev_set import (
     metric_of,
 )
 from portmert.tuner.evaluation.history.run_history import read_history
-from portmert.tuner.nbest.model import best_hypotheses, model_scores
+from portmert.tuner.nbest.model import best_hypotheses
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.folder import FINGERPRINT_FILE
 from portmert.tuner.weights.feature_weights import read_weights
@@ -167,10 +167,7 @@ def test_the_slice_is_the_score_of_the_best_hypotheses_at_each_weight(runs):
                 continue  # within the rounding of its ends
             moved = vector.copy()
             moved[column] = (low + high) / 2
-            best = best_hypotheses(
-                pool,
-                model_scores(pool, type(weights).from_vector(pool.feature_names, moved)),
-            )
+            best = best_hypotheses(pool, type(weights).from_vector(pool.feature_names, moved))
             assert score == pytest.approx(
                 float(metric.score(table.total(best[dev.tuned]))), abs=1e-6
             )
