@@ -17,7 +17,8 @@ from tabulate import tabulate
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.search.optimization import Setup, find_weights_in_dat
+from portmert.tuner.search.optimization import Setup, find_weights
+from portmert.tuner.search.problem import StatTable
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.bench.lists import moses_or_generated
 from tests.bench.measure import unit_seconds
@@ -48,19 +49,17 @@ def main() -> None:
         lists = moses_or_generated(Path(folder))
         dat = read_dat(lists.features, lists.scores)
         start = read_weights(lists.weights)
+    stats = StatTable(dat.stats)
     rows = []
     for text in arguments.optimizers:
         optimizer = registry.optimizer(text)
-        find_weights_in_dat(
-            dat,
-            metric,
-            Setup(registry.optimizer("mert:searches_per_feature=1")),
-        )  # compile
+        quick = Setup(registry.optimizer("mert:searches_per_feature=1"))
+        find_weights(dat, stats, metric, quick)  # compile
         scores, units, searches = [], [], []
         for seed in range(arguments.seeds):
             before, begin = unit_seconds(), time.process_time()
             with notices_to(say):
-                found = find_weights_in_dat(dat, metric, Setup(optimizer, (start,), seed=seed))
+                found = find_weights(dat, stats, metric, Setup(optimizer, (start,), seed=seed))
             seconds = time.process_time() - begin
             units.append(seconds / ((before + unit_seconds()) / 2))
             scores.append(found.score)

@@ -13,7 +13,7 @@ from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from ..base.errors import counted
 from ..components import external
 from ..nbest import moses_dat
-from ..nbest.model import NBest, without_texts
+from ..nbest.model import NBest, featured
 from ..search import problem, stat_tables
 
 
@@ -75,7 +75,7 @@ class Arrays:
         labels = [f"f{n}" for n in range(width)] if names is None else list(names)
         if len(labels) != width or len(set(labels)) != width:
             raise ValueError(f"{len(set(labels))} different names for {counted(width, 'feature')}")
-        nbest = without_texts(values, bounds, tuple((name, 1) for name in labels), None)
+        nbest = featured(values, bounds, tuple((name, 1) for name in labels))
         return cls(nbest, table, scores is not None)
 
     def counted(self, metric: Metric | None) -> tuple[Metric, problem.StatTable]:
@@ -145,25 +145,22 @@ class DatFiles:
 
     Parameters
     ----------
-    dat
-        The content of the files.
     nbest
-        The features among it.
+        The content of the files.
     seconds
         The time of reading.
     """
 
     name: ClassVar[str] = "features.dat and scores.dat"
     origin: ClassVar[str] = "stats:moses"
-    dat: moses_dat.DatLists
-    nbest: NBest
+    nbest: moses_dat.DatLists
     seconds: dict[str, float]
 
     def counted(self, metric: Metric | None) -> tuple[Metric, problem.StatTable]:
         """Return the metric and the statistics, if they can be those of the metric."""
         if metric is None:
             raise ValueError("scores.dat needs the metric that it is of")
-        return metric, problem.StatTable(stat_tables.moses_stats(self.dat, metric))
+        return metric, problem.StatTable(stat_tables.moses_stats(self.nbest, metric))
 
 
 Counts = Arrays | DatFiles

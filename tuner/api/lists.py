@@ -23,7 +23,7 @@ from ..components.features import Feature, with_features
 from ..graphs.collection import BestStrings
 from ..nbest import check, join
 from ..nbest import read as files
-from ..nbest.model import NBest, best_hypotheses, segments_taken, without_texts
+from ..nbest.model import NBest, best_hypotheses, segments_taken
 from ..nbest.moses_dat import read_dat
 from ..nbest.readers._base import Reader
 from ..nbest.readers._json import JsonReader, records_file
@@ -284,8 +284,7 @@ class Lists:
         begin = time.perf_counter()
         dat = read_dat([Path(path) for path in features_dat], [Path(path) for path in scores_dat])
         seconds = {"reading": time.perf_counter() - begin}
-        nbest = without_texts(dat.features, dat.offsets, dat.feature_names, dat.sparse)
-        return cls(in_memory=nbest, counts=DatFiles(dat, nbest, seconds))
+        return cls(in_memory=dat, counts=DatFiles(dat, seconds))
 
     @classmethod
     @checked

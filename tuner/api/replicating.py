@@ -275,7 +275,7 @@ class ReplicaRun:
         stats = problem.stats
         if workers is not None:
             stats.complete()
-            bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+            bare = without_texts(nbest)
             nbest, stats = workers.shared(bare), workers.shared(stats)
             phase = "replicas"
         tasks = [(nbest, stats, problem.metric, setup) for setup in setups]

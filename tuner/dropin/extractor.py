@@ -13,7 +13,7 @@ from ..base.context import using
 from ..base.errors import InputError, counted
 from ..base.warn import warn_of
 from ..nbest import check, moses_dat
-from ..nbest.model import NBest, taken, without_texts
+from ..nbest.model import NBest, taken
 from ..nbest.moses_dat import DatLists
 from ..nbest.read import read_nbest
 from ..nbest.records import read_list
@@ -65,15 +65,8 @@ def extract(
     nbest = replace(nbest, texts=scorer.prepared(nbest.texts))
     batch = corpus.make_batch(nbest.texts, nbest.offsets, read, lines=nbest.lines)
     warn_of(statistics.notices(scorer.metric, batch))
-    lists = DatLists(
-        features=nbest.features,
-        stats=statistics.compute_stats(scorer.metric, batch),
-        offsets=nbest.offsets,
-        feature_names=nbest.feature_names,
-        score_name=scorer.name,
-        sparse=nbest.sparse,
-    )
-    return lists, nbest
+    stats = statistics.compute_stats(scorer.metric, batch)
+    return DatLists.of(nbest, stats, scorer.name), nbest
 
 
 def merged_as_moses(
@@ -149,15 +142,8 @@ def _key(lists: DatLists, row: int) -> tuple[object, ...]:
 def _with_rows(lists: DatLists, order: Sequence[Sequence[int]]) -> DatLists:
     """Return the lists with these rows of each segment."""
     rows = np.array([row for segment in order for row in segment], dtype=np.int64)
-    whole = without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    subset = taken(whole, rows, offsets_of([len(segment) for segment in order]))
-    return replace(
-        lists,
-        features=subset.features,
-        stats=lists.stats[rows],
-        offsets=subset.offsets,
-        sparse=subset.sparse,
-    )
+    nbest = taken(lists, rows, offsets_of([len(segment) for segment in order]))
+    return DatLists.of(nbest, lists.stats[rows], lists.score_name)
 
 
 @program("extractor", OPTIONS)

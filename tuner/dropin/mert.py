@@ -297,8 +297,10 @@ def find_weights_as_mert(
     names = lists.feature_names
     check_columns((*active, *positive), names)
     extra = {} if sparse is None else dict(sparse.values)
-    optimum = optimization.find_weights_in_dat(
+    stats = StatTable(moses_stats(lists, metric))
+    optimum = optimization.find_weights(
         lists,
+        stats,
         metric,
         optimization.Setup(
             optimizer=optimizer,
@@ -317,9 +319,7 @@ def find_weights_as_mert(
     before, to = sized(step.weights), sized(optimum.weights)
     share = 1.0 if step.is_whole else averaging.step_share(step.number, before, to)
     weights = sized(before.towards(to, share))
-    nbest = model.without_texts(lists.features, lists.offsets, names, lists.sparse)
-    stats = moses_stats(lists, metric)
-    tables = [stats[model.best_hypotheses(nbest, point)] for point in (before, weights)]
+    tables = [stats.take(model.best_hypotheses(lists, point)) for point in (before, weights)]
     is_cut = share < 1 / step.number
     gain = gain_of(metric, tables, optimum.unseen.seed) if optimum.unseen and not is_cut else None
     return weights, float(metric.score(tables[1].sum(axis=0))), Stepped(share, gain)

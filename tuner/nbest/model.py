@@ -131,11 +131,16 @@ class SparseFeatures:
     values: FloatArray
 
 
-def without_texts(
+def without_texts(nbest: NBest) -> NBest:
+    """Return only features and offsets of lists; all texts are empty."""
+    return featured(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+
+
+def featured(
     features: FloatArray,
     offsets: IntArray,
     feature_names: FeatureNames,
-    sparse: SparseFeatures | None,
+    sparse: SparseFeatures | None = None,
 ) -> NBest:
     """Return hypotheses that have only features; all texts are empty."""
     empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(len(features) + 1, dtype=np.int64))

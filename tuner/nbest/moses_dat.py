@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,34 +31,27 @@ _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would b
 _SPACE = 32
 
 
-@dataclass(frozen=True, eq=False)
-class DatLists:
-    """Features and statistics of H hypotheses in S segments.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DatLists(model.NBest):
+    """Lists with statistics in place of texts.
 
     Parameters
     ----------
-    features : (H, F) float64, Fortran order
     stats : (H, K) float64, C order
-    offsets : (S + 1,) int64
-        Hypotheses of segment s are rows `offsets[s]:offsets[s + 1]`.
-    feature_names : FeatureNames
     score_name : str
         Moses' name of the metric, `BLEU`.
-    sparse : SparseFeatures or None
     scores_in : str
         The score files, for messages.
     """
 
-    features: FloatArray
     stats: FloatArray
-    offsets: IntArray
-    feature_names: FeatureNames
     score_name: str
-    sparse: model.SparseFeatures | None = None
     scores_in: str = "scores.dat"
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
+    @classmethod
+    def of(cls, nbest: model.NBest, stats: FloatArray, score_name: str) -> Self:
+        """Return the lists without their texts, but with the statistics of all hypotheses."""
+        return cls(**vars(model.without_texts(nbest)), stats=stats, score_name=score_name)
 
 
 def read_dat(
@@ -174,7 +167,8 @@ class _Merger:
         rows = self._distinct.finish()
         offsets = offsets_of(merging.segment_sizes(rows.segments, segments, where))
         sparse = merging.sparse_of(rows, tuple(self._sparse))
-        return DatLists(rows.features, rows.stats, offsets, names, score_name, sparse)
+        nbest = model.featured(rows.features, offsets, names, sparse)
+        return DatLists.of(nbest, rows.stats, score_name)
 
 
 def write_features(lists: DatLists, path: Path | str, *, binary: bool = False) -> None:

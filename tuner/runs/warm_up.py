@@ -18,7 +18,8 @@ from ..graphs.collection import Graphs
 from ..nbest import model, read
 from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from ..search import DEFAULT_OPTIMIZER
-from ..search.optimization import Setup, find_weights, find_weights_in_dat
+from ..search.optimization import Setup, find_weights
+from ..search.problem import StatTable
 from ..search.stat_tables import statistics_table
 from ..texts import corpus, mbr, statistics
 
@@ -73,12 +74,12 @@ def _tune(folder: Path) -> None:
             find_weights(nbest, table, port, setup)
     batch = corpus.make_batch(nbest.texts, nbest.offsets, references)
     counted = statistics.compute_stats(bleu, batch)
-    dat = DatLists(nbest.features, counted, nbest.offsets, nbest.feature_names, "BLEU")
+    dat = DatLists.of(nbest, counted, "BLEU")
     write_features(dat, folder / "features")
     write_scores(dat, folder / "scores")
     lists = read_dat([folder / "features"], [folder / "scores"])
     with collected_notices():
-        find_weights_in_dat(lists, bleu, quick)
+        find_weights(lists, StatTable(lists.stats), bleu, quick)
     model.write_nbest(nbest, folder / "copy")
     alike = mbr.uniform(nbest.offsets)
     for average in get_args(mbr.Average):

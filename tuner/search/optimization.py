@@ -12,7 +12,7 @@ from portmert.metrics._elementary import summed
 
 from ..base.errors import InputError, counted
 from ..base.warn import notice
-from ..nbest import model, moses_dat
+from ..nbest import model
 from ..nbest.model import NBest
 from ..texts.statistics import finite_scores, named
 from ..weights.feature_weights import FeatureNames, FeatureWeights
@@ -21,7 +21,6 @@ from .optimizers._base import Found, Optimizer
 from .oracle import oracle
 from .problem import NOTHING, Prior, StatTable, TuningProblem, worth
 from .results import Optimized
-from .stat_tables import moses_stats
 from .variables import Variables, choose_variables
 
 NO_SEARCH = "no feature is left to search; the weights are the start weights"
@@ -149,19 +148,6 @@ def _say_no_gain(metric: Metric, start_score: float, search: Found) -> None:
             f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the "
             f"start weights and no weights were found under which it is better{where}"
         )
-
-
-def find_weights_in_dat(lists: moses_dat.DatLists, metric: Metric, setup: Setup) -> Optimized:
-    """Find weights as `find_weights` does, over Moses' features.dat and scores.dat.
-
-    Raises
-    ------
-    InputError
-        The statistics are not this metric's, or a feature has no weight.
-    """
-    stats = StatTable(moses_stats(lists, metric))
-    nbest = model.without_texts(lists.features, lists.offsets, lists.feature_names, lists.sparse)
-    return find_weights(nbest, stats, metric, setup)
 
 
 @dataclass(frozen=True, eq=False)

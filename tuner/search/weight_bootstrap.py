@@ -60,7 +60,7 @@ def bootstrap(
             )
         else:
             workers = cluster
-            nbest = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+            nbest = without_texts(nbest)
     shared = workers.shared(nbest), workers.shared(stats)
     tasks = [(*shared, metric, setup, sample, segments) for sample in samples]
     name_of_sample = "bootstrap sample {}".format

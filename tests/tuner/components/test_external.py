@@ -16,7 +16,7 @@ from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import CommandMetric
-from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.nbest.model import featured
 from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_port import EXAMPLE
 from tests.support.strategies_metrics import batch_of
@@ -277,7 +277,7 @@ def test_scores_follow_the_lines(tmp_path):
 def lists_of(*sizes):
     """Return lists of one segment, a file of each size."""
     count = sum(sizes)
-    nbest = without_texts(np.zeros((count, 1)), np.array([0, count]), (("F", 1),), None)
+    nbest = featured(np.zeros((count, 1)), np.array([0, count]), (("F", 1),), None)
     ranks = np.arange(1, count + 1, dtype=np.int32)
     return replace(nbest, lines=np.arange(count), list_sizes=sizes, ranks=ranks)
 

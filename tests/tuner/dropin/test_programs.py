@@ -90,9 +90,7 @@ def test_statistics_are_those_of_portmert_and_read_back_exactly(capsys):
     stats = compute_stats(
         registry.metric("port:alpha=0.5"), make_batch(nbest.texts, nbest.offsets, references)
     )
-    expected = merge_dat(
-        [DatLists(nbest.features, stats, nbest.offsets, nbest.feature_names, "PORT")]
-    )
+    expected = merge_dat([DatLists.of(nbest, stats, "PORT")])
     assert lists.score_name == "PORT"
     assert np.array_equal(lists.stats, expected.stats)
     assert np.array_equal(lists.features, expected.features)

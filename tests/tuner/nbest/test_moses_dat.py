@@ -17,7 +17,7 @@ from portmert.metrics.nist import Nist
 from portmert.metrics.terp import Ter
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.numbers import LARGEST
-from portmert.tuner.nbest.model import SparseFeatures
+from portmert.tuner.nbest.model import SparseFeatures, featured
 from portmert.tuner.nbest.moses_dat import (
     DatLists,
     merge_dat,
@@ -335,14 +335,13 @@ def dat_lists(draw):
         values = draw(st.lists(NUMBERS, min_size=len(columns), max_size=len(columns)))
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         sparse = SparseFeatures(("s_a", "s_b=c"), offsets, columns, np.array(values))
-    return DatLists(
+    nbest = featured(
         np.asfortranarray(np.array(draw(cells)).reshape(rows, width)),
-        np.array(draw(cells)).reshape(rows, width),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         (("LM0", 1), ("my_TM0", width - 1)) if width > 1 else (("LM0", 1),),
-        "PORT",
         sparse,
     )
+    return DatLists.of(nbest, np.array(draw(cells)).reshape(rows, width), "PORT")
 
 
 def content(lists):

@@ -14,7 +14,7 @@ from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.model import best_hypotheses, without_texts
+from portmert.tuner.nbest.model import best_hypotheses, featured
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
@@ -22,7 +22,6 @@ from portmert.tuner.search.optimization import (
     Setup,
     equal_weights,
     find_weights,
-    find_weights_in_dat,
 )
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.problem import StatTable
@@ -307,13 +306,8 @@ def dat_lists(score_name="BLEU", columns=9):
     stats = np.zeros((6, columns))
     stats[:, :8] = [1, 4, 1, 3, 1, 2, 1, 1]
     stats[:, 0] = [4, 1, 1, 4, 1, 1]
-    return DatLists(
-        np.asfortranarray(rng.normal(size=(6, 2))),
-        stats,
-        np.array([0, 3, 6]),
-        (("LM0", 2),),
-        score_name,
-    )
+    features = np.asfortranarray(rng.normal(size=(6, 2)))
+    return DatLists.of(featured(features, np.array([0, 3, 6]), (("LM0", 2),)), stats, score_name)
 
 
 def test_dat_files_of_another_metric_are_refused():
@@ -333,7 +327,8 @@ def test_impossible_statistics_of_dat_files_are_placed():
 
 
 def test_dat_lists_are_optimized():
-    found = find_weights_in_dat(dat_lists(), registry.metric("bleu"), Setup(QUICK))
+    lists = dat_lists()
+    found = find_weights(lists, StatTable(lists.stats), registry.metric("bleu"), Setup(QUICK))
     assert found.score == found.oracle_score > found.start_score
     assert found.weights.names == (("LM0", 2),)
 
@@ -363,7 +358,7 @@ def test_each_weight_of_0_gets_the_sign_that_scores_better():
     features[:, :3] = rng.integers(0, 2, size=(400, 3))  # so that there are ties
     stats = np.stack([rng.random(400), np.ones(400)], axis=1)
     weights = {"A": tuple(np.where(np.arange(60) < 3, 4.0, 0.0).tolist())}
-    nbest = without_texts(np.asfortranarray(features), np.arange(0, 401, 8), (("A", 60),), None)
+    nbest = featured(np.asfortranarray(features), np.arange(0, 401, 8), (("A", 60),))
     search = registry.optimizer("coordinate", {"restarts": 1, "tolerance": 0.99})
     setup = Setup(search, (FeatureWeights(weights),))
     metric = registry.metric("hamming")
@@ -388,7 +383,7 @@ def test_a_metric_that_divides_0_by_0_is_tuned_on_and_said_once(optimizer, prior
     # The start chooses hypotheses without a match: precision and recall are 0, F1 is 0 / 0.
     features = np.array([[3.0, 0.0], [1.0, 2.0], [0.0, 1.0]] * 6)
     stats = np.array([[0.0, 5.0, 5.0], [4.0, 5.0, 5.0], [1.0, 5.0, 5.0]] * 6)
-    nbest = without_texts(np.asfortranarray(features), np.arange(0, 19, 3), (("LM0", 2),), None)
+    nbest = featured(np.asfortranarray(features), np.arange(0, 19, 3), (("LM0", 2),))
     search = registry.optimizer(optimizer, {"restarts": 1, "spread": 2.0})
     setup = Setup(search, (FeatureWeights({"LM0": (1.0, 0.1)}),), prior=prior)
     found = find_weights(nbest, StatTable(stats), F1(), setup)
@@ -405,7 +400,7 @@ def test_the_default_takes_any_score_before_none():
     features = np.array([[3.0, 0.0], [1.0, 2.0], [0.0, 1.0]] * 8)
     stats = np.array([[0.0, 5.0, 5.0]] * 24)
     stats[1] = [4.0, 5.0, 5.0]
-    nbest = without_texts(np.asfortranarray(features), np.arange(0, 25, 3), (("LM0", 2),), None)
+    nbest = featured(np.asfortranarray(features), np.arange(0, 25, 3), (("LM0", 2),))
     setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"LM0": (1.0, 0.1)}),))
     found = find_weights(nbest, StatTable(stats), F1(), setup)
     assert np.isnan(found.start_score)
@@ -425,7 +420,7 @@ def test_where_the_averages_have_no_score_the_default_takes_weights_that_have_on
         rng = np.random.default_rng(seed)
         features = np.asfortranarray(rng.normal(size=(160, 3)))
         stats = np.stack([rng.integers(0, 6, 160), *[np.full(160, 6)] * 2], axis=1).astype(float)
-        nbest = without_texts(features, np.arange(0, 161, 8), (("A", 3),), None)
+        nbest = featured(features, np.arange(0, 161, 8), (("A", 3),))
         setup = Setup(registry.optimizer("bagged"), (FeatureWeights({"A": (1.0, 0.5, 0.2)}),))
         found = find_weights(nbest, StatTable(stats), Even(), setup)
         assert np.isfinite(found.score)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
 from portmert.tuner.base import streams
-from portmert.tuner.nbest.model import without_texts
+from portmert.tuner.nbest.model import featured
 from portmert.tuner.search import optimization
 from portmert.tuner.search.length_penalty import GRID_POINTS, LengthPenalty, find_weights_and_alpha
 from portmert.tuner.search.optimization import Setup
@@ -272,7 +272,7 @@ def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeyp
         setup = Setup(Bagged(**QUICK), (FeatureWeights({"F": (1.0, 1.0, 1.0)}),), seed=seed)
         tokens = Ragged(np.zeros(lengths.sum(), np.int32), offsets_of(lengths))
         texts = Texts(Vocabulary(), tokens)
-        lists = replace(without_texts(features, offsets, names, None), texts=texts)
+        lists = replace(featured(features, offsets, names, None), texts=texts)
         found = find_weights_and_alpha(
             lists, StatTable(stats), Mean(), setup,
             penalty=LengthPenalty(0.0, 2.0), start_alpha=0.0,

@@ -237,7 +237,7 @@ def measure(
         for judged in plan.judges.values():
             judged.stats.complete()
         nbest = plan.nbest  # its texts stay here
-        bare = without_texts(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+        bare = without_texts(nbest)
         plan = replace(plan, nbest=bare)
     cells = folder and folder / "cells"
     if cells is not None:

@@ -388,7 +388,7 @@ def test_the_derivative_suits_every_metric():
 @needs(MOSES)
 def test_real_lists_get_better():
     from portmert.tuner.nbest.moses_dat import read_dat
-    from portmert.tuner.search.optimization import Setup, find_weights_in_dat
+    from portmert.tuner.search.optimization import Setup, find_weights
     from portmert.tuner.weights.feature_weights import read_weights
 
     lists = read_dat(
@@ -398,8 +398,9 @@ def test_real_lists_get_better():
     start = read_weights(MOSES / "mert-bleu" / "run1.dense")
     # What a short mert finds is 0.368 to 0.370; the start is 0.2985.
     for name, low in (("pro", 0.345), ("kbmira", 0.355), ("min-risk", 0.366)):
-        found = find_weights_in_dat(
+        found = find_weights(
             lists,
+            StatTable(lists.stats),
             registry.metric("bleu"),
             Setup(registry.optimizer(name, {}), (start,)),
         )
