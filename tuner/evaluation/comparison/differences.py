@@ -4,8 +4,7 @@ Results are parts of the document that `compare_systems` returns.
 """
 
 import itertools
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -199,8 +198,6 @@ MAX_ORDER = 4
 MAX_NGRAMS = 10
 """N-grams shown for each system and direction."""
 
-Ngrams = Counter[tuple[int, ...]]
-
 
 def ngram_differences(material: Material) -> list[dict[str, Any]]:
     """Return, for each system but the first, the n-grams of largest gain and largest loss.
@@ -209,46 +206,74 @@ def ngram_differences(material: Material) -> list[dict[str, Any]]:
     summed over segments and are means over replicas; `reference` counts in references. Among
     n-grams with the same difference the longer one comes first.
     """
-    references = material.references
-    matched: list[Ngrams] = [Counter() for _ in material.systems]
-    in_references: Ngrams = Counter()
-    for segment in range(len(material)):
-        limits: Ngrams = Counter()
-        for row in range(*references.offsets[segment : segment + 2]):
-            limits |= _ngrams(references.texts.tokens.row(row).tolist())
-        in_references.update(limits)
-        for counter, outputs in zip(matched, material.outputs, strict=True):
-            for output in outputs:
-                counter.update(_ngrams(output.tokens.row(segment).tolist()) & limits)
-    rows: list[dict[str, Any]] = []
-    for number, name in enumerate(material.systems[1:], 1):
-        changes = []
-        for ngram in matched[0] | matched[number]:
-            first, mean = (matched[n][ngram] / material.replicas[n] for n in (0, number))
-            if first != mean:
-                text = " ".join(references.texts.vocabulary.words[token] for token in ngram)
+    changes: list[list[tuple[float, int, str, dict[str, Any]]]] = [[] for _ in material.systems]
+    words = material.references.texts.vocabulary.words
+    for order, ngrams, means, in_references in _matches(material):
+        for number, name in enumerate(material.systems[1:], 1):
+            change = means[number] - means[0]
+            for n in _largest(change):
+                text = " ".join(words[token] for token in ngrams[n])
                 entry: dict[str, Any] = {
                     "system": name,
                     "ngram": text,
-                    "first_matched": first,
-                    "system_matched": mean,
-                    "reference": float(in_references[ngram]),
+                    "first_matched": float(means[0, n]),
+                    "system_matched": float(means[number, n]),
+                    "reference": float(in_references[n]),
                 }
-                changes.append((mean - first, -len(ngram), text, entry))
-        gains = sorted((x for x in changes if x[0] > 0), key=lambda x: (-x[0], x[1:3]))
-        losses = sorted((x for x in changes if x[0] < 0), key=lambda x: x[:3])
+                changes[number].append((float(change[n]), -order, text, entry))
+    rows: list[dict[str, Any]] = []
+    for system_changes in changes:
+        gains = sorted((x for x in system_changes if x[0] > 0), key=lambda x: (-x[0], x[1:3]))
+        losses = sorted((x for x in system_changes if x[0] < 0), key=lambda x: x[:3])
         rows += [x[3] for x in (*gains[:MAX_NGRAMS], *reversed(losses[:MAX_NGRAMS]))]
     return rows
 
 
-def _ngrams(tokens: Sequence[int]) -> Ngrams:
-    """Count the n-grams of a text."""
-    orders = range(1, MAX_ORDER + 1)
-    return Counter(
-        itertools.chain.from_iterable(
-            zip(*(tokens[k:] for k in range(n)), strict=False) for n in orders
-        )
-    )
+def _largest(change: FloatArray) -> list[int]:
+    """Return the n-grams that may be shown, of either direction, ties included."""
+    least = [np.partition(x, -MAX_NGRAMS)[-MAX_NGRAMS] if x.size > MAX_NGRAMS else 0.0
+             for x in (change, -change)]  # fmt: skip
+    is_large = (change >= least[0]) | (-change >= least[1])
+    return np.flatnonzero(is_large & (change != 0)).tolist()
+
+
+def _matches(material: Material) -> Iterator[tuple[int, IntArray, FloatArray, FloatArray]]:
+    """Yield for each order (G, order) n-grams, (M, G) mean matches, (G,) in references.
+
+    An n-gram is numbered by the number of its first words and its last word.
+    """
+    references, replicas = material.references, np.array(material.replicas)
+    outputs = [output.tokens for system in material.outputs for output in system]
+    texts = Ragged.joined([references.texts.tokens, *outputs])
+    segments = np.arange(len(material))
+    of_references = np.repeat(segments, np.diff(references.offsets))
+    segment_of_text = np.concatenate([of_references, *[segments] * len(outputs)])
+    of_outputs = np.repeat(np.repeat(np.arange(len(replicas)), replicas), len(segments))
+    system_of_text = np.concatenate([np.full(len(of_references), -1), of_outputs])
+    text_of_token = np.repeat(np.arange(len(texts)), texts.lengths)
+    ends, tokens = np.repeat(texts.offsets[1:], texts.lengths), texts.values.astype(np.int64)
+    places, numbers = np.arange(len(tokens)), np.zeros(len(tokens), dtype=np.int64)
+    for order in range(1, MAX_ORDER + 1):
+        fits = places + order <= ends[places]
+        places = places[fits]
+        codes = numbers[fits] * len(references.texts.vocabulary) + tokens[places + order - 1]
+        distinct, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+        size = len(distinct)
+        keys, counts = np.unique(text_of_token[places] * size + numbers, return_counts=True)
+        text, ngram = np.divmod(keys, max(size, 1))
+        in_segment, system = segment_of_text[text] * size + ngram, system_of_text[text]
+        # Of a segment's references the one that has most of an n-gram limits its matches.
+        limited, limit_of = np.unique(in_segment[system < 0], return_inverse=True)
+        limits = np.zeros(len(limited) + 1, dtype=np.int64)  # at the end: 0 for all others
+        np.maximum.at(limits, limit_of, counts[system < 0])
+        limit = np.searchsorted(limited, in_segment)
+        limit[~np.isin(in_segment, limited)] = len(limited)
+        matched = np.zeros((len(replicas) + 1, size))  # the last row is of the references
+        np.add.at(matched, (system, ngram), np.minimum(counts, limits[limit]))
+        in_references = np.zeros(size)
+        np.add.at(in_references, limited % max(size, 1), limits[:-1])
+        ngrams = tokens[places[first][:, np.newaxis] + np.arange(order)]
+        yield order, ngrams, matched[:-1] / replicas[:, np.newaxis], in_references
 
 
 def similarities(material: Material) -> list[dict[str, Any]]:
