@@ -127,8 +127,10 @@ def test_a_run_with_graphs_that_was_killed_goes_on_to_equal_bytes(tmp_path):
     assert result["start_dev_score"] < result["dev_score"] == 1.0
     whole = contents(tmp_path / "run")
     first = tmp_path / "run" / "iteration-01"
-    assert {"graphs.gz", "harvest-0.gz", "harvest-1.gz"} <= {file.name for file in first.iterdir()}
-    for gone in ("optimized.json", "harvest-1.gz"):
+    assert {"graphs.gz", "harvest-0.json", "harvest-1.json"} <= {
+        file.name for file in first.iterdir()
+    }
+    for gone in ("optimized.json", "harvest-1.json"):
         (first / gone).unlink()
     for gone in ("iteration-02/scores.json", "iteration-02/graphs.gz", "result.json"):
         (tmp_path / "run" / gone).unlink()

@@ -126,8 +126,11 @@ def test_the_graphs_of_the_real_decoder_hold_its_lists(tmp_path):
     decoder.decode(
         weights, source=source, size=20, out=tmp_path / "list", workdir=tmp_path, graphs=graphs
     )
-    decoder.harvest([graphs], [weights], size=20, out=tmp_path / "harvest")
-    lists = [read_nbest([tmp_path / name], Vocabulary()) for name in ("list", "harvest")]
+    words = Vocabulary()
+    lists = [
+        read_nbest([tmp_path / "list"], words),
+        decoder.harvest([graphs], [weights], size=20, vocabulary=words),
+    ]
     of_moses, of_graphs = ([*map(nbest.texts.words, range(len(nbest.texts)))] for nbest in lists)
     assert lists[0].offsets.tolist() == lists[1].offsets.tolist()
     assert sorted(map(tuple, of_moses)) == sorted(map(tuple, of_graphs))

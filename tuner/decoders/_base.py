@@ -8,7 +8,10 @@ from typing import ClassVar, NotRequired, TypedDict, Unpack
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Vocabulary
+
 from ..base.components import Check, Component, Refuse, described
+from ..nbest.model import NBest
 from ..weights.feature_weights import FeatureWeights
 
 
@@ -107,9 +110,14 @@ class Decoder(Component):
         return False
 
     def harvest(
-        self, graphs: Sequence[Path], weights: Sequence[FeatureWeights], *, size: int, out: Path
-    ) -> None:
-        """Write the `size` best distinct strings of search graphs under each of the weights.
+        self,
+        graphs: Sequence[Path],
+        weights: Sequence[FeatureWeights],
+        *,
+        size: int,
+        vocabulary: Vocabulary,
+    ) -> NBest:
+        """Return the `size` best distinct strings of search graphs under each of the weights.
 
         Parameters
         ----------
@@ -117,8 +125,10 @@ class Decoder(Component):
             What `decode` wrote, of one or several decodings.
         weights
             With the same features.
-        size, out
-            As of `decode`; equal hypotheses are written once.
+        size
+            As of `decode`; equal hypotheses are returned once.
+        vocabulary
+            Gets the words of the graphs.
         """
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from ..base.files import write_text, writing
 from ..base.warn import collected_notices
 from ..graphs.collection import Graphs
 from ..graphs.graph_readers._base import GraphReader
-from ..nbest.model import write_nbest
+from ..nbest.model import NBest
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from ..weights.moses_ini import read_moses_ini
 
@@ -48,20 +48,23 @@ def stamps(paths: Iterable[Path]) -> tuple[tuple[int, int], ...]:
         raise InputError(f"{error.filename}: {error.strerror}") from None
 
 
-def read_graphs(paths: Iterable[Path], reader: GraphReader | None) -> Graphs:
+def read_graphs(
+    paths: Iterable[Path], reader: GraphReader | None, vocabulary: Vocabulary | None = None
+) -> Graphs:
     """Read graphs; a second call in the same process uses what the first one read."""
     files = tuple(paths)
-    return _read(files, reader, stamps(files))
+    return _read(files, reader, vocabulary, stamps(files))
 
 
 @lru_cache(maxsize=1)
 def _read(
     paths: tuple[Path, ...],
     reader: GraphReader | None,
+    vocabulary: Vocabulary | None,
     stamps: tuple[tuple[int, int], ...],  # noqa: ARG001  tells whether files changed since
 ) -> Graphs:
     with collected_notices():
-        return Graphs.read(paths, Vocabulary(), reader)
+        return Graphs.read(paths, Vocabulary() if vocabulary is None else vocabulary, reader)
 
 
 def harvest(
@@ -69,10 +72,9 @@ def harvest(
     weights: Sequence[FeatureWeights],
     *,
     size: int,
-    out: Path,
     untuned: FeatureWeights | None = None,
-) -> None:
-    """Write the best distinct strings of graphs, see `Decoder.harvest`.
+) -> NBest:
+    """Return the best distinct strings of graphs, see `Decoder.harvest`.
 
     Parameters
     ----------
@@ -81,5 +83,4 @@ def harvest(
     """
     others = {} if untuned is None else untuned.values
     all_weights = [FeatureWeights({**others, **each.values}) for each in weights]
-    nbest = graphs.nbest(all_weights, [size] * len(weights), features=weights[0])
-    write_nbest(nbest, out, weights[0])
+    return graphs.nbest(all_weights, [size] * len(weights), features=weights[0])

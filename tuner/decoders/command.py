@@ -13,6 +13,8 @@ from typing import IO, Annotated, ClassVar, Literal, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Vocabulary
+
 from ..base.documents import parse_json
 from ..base.errors import ConfigError, InputError, ProgramError, faults_at, shown, suggest
 from ..base.files import read_bytes, writing
@@ -20,6 +22,7 @@ from ..base.line_processes import Died, LineProcess
 from ..base.programs import PATIENCE_SECONDS
 from ..base.team import Team
 from ..components import registry
+from ..nbest.model import NBest
 from ..nbest.records import ListFile
 from ..weights.feature_weights import FeatureWeights
 from ..weights.formulas import WeightFormula
@@ -267,11 +270,16 @@ class CommandDecoder(Decoder):
         return _program_work.asks_for(self.program, "graph")
 
     def harvest(
-        self, graphs: Sequence[Path], weights: Sequence[FeatureWeights], *, size: int, out: Path
-    ) -> None:
-        """Write the best distinct strings of search graphs."""
+        self,
+        graphs: Sequence[Path],
+        weights: Sequence[FeatureWeights],
+        *,
+        size: int,
+        vocabulary: Vocabulary,
+    ) -> NBest:
+        """Return the best distinct strings of search graphs."""
         reader = registry.graph_reader(self.graph_format)
-        _saved.harvest(_saved.read_graphs(graphs, reader), weights, size=size, out=out)
+        return _saved.harvest(_saved.read_graphs(graphs, reader, vocabulary), weights, size=size)
 
     def close(self) -> None:
         """End the programs that were kept."""

@@ -12,11 +12,14 @@ from typing import Annotated, ClassVar, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Vocabulary
+
 from ..base import errors, programs
 from ..base.context import available_processors, current
 from ..base.files import read_bytes, writing
 from ..base.team import Team
 from ..graphs.graph_readers.moses import Osgx
+from ..nbest.model import NBest
 from ..weights.feature_weights import FeatureWeights, read_weights
 from ..weights.moses_ini import read_moses_ini
 from ..weights.weights_file import read_sparse, sparse_text, written_beside
@@ -275,16 +278,16 @@ class Moses(Decoder):
         return self.graphs
 
     def harvest(
-        self, graphs: Sequence[Path], weights: Sequence[FeatureWeights], *, size: int, out: Path
-    ) -> None:
-        """Write the best distinct strings of search graphs; features as in Moses' own lists."""
-        _saved.harvest(
-            _saved.read_graphs(graphs, Osgx(config=self.config)),
-            weights,
-            size=size,
-            out=out,
-            untuned=read_weights(self.config),
-        )
+        self,
+        graphs: Sequence[Path],
+        weights: Sequence[FeatureWeights],
+        *,
+        size: int,
+        vocabulary: Vocabulary,
+    ) -> NBest:
+        """Return the best distinct strings of search graphs; features as in Moses' own lists."""
+        read = _saved.read_graphs(graphs, Osgx(config=self.config), vocabulary)
+        return _saved.harvest(read, weights, size=size, untuned=read_weights(self.config))
 
     # The result.
 

@@ -268,9 +268,12 @@ class Graphs:
         if has_links:
             links = np.concatenate([each.links for each in strings])
             offsets = _chained([each.link_offsets for each in strings])
-            of_row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-            order = np.lexsort((links[:, 1], links[:, 0], of_row))
-            rows = rows._replace(links=links[order], link_offsets=offsets)
+            width = 1 + int(links.max(initial=0))
+            keys = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) * width + links[:, 0]
+            keys = keys * width + links[:, 1]
+            keys.sort()  # by row, source and target
+            links = np.stack([keys // width % width, keys % width], axis=1).astype(np.int32)
+            rows = rows._replace(links=links, link_offsets=offsets)
         names = tuple(name for name in columns.features if name in columns.sparse)
         return ListArrays(rows, tuple(dense), names, has_links, self.where)
 

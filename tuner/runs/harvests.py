@@ -9,16 +9,17 @@ from ..base.warn import notice
 from ..decoders._base import Decoder
 from ..graphs.collection import drawn_around
 from ..weights.feature_weights import FeatureWeights
-from .lists import ListMerger
+from .lists import GRAPHS_NAME, ListMerger
+from .records import write_json
 
 MOST = 4
 """Harvests of an iteration after the first one; real ones ended after two to four."""
-LITTLE = 0.01
+LITTLE = 0.05
 """A share of all hypotheses: a search over so few new ones finds almost the same weights."""
 
 
 class Harvests:
-    """The harvests of a run, a list in the iteration's folder each.
+    """The harvests of a run: the iteration's folder has a file of what each asked for.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ class Harvests:
 
     def graphs(self, number: int) -> Path | None:
         """Return the file of a decoding's graphs; None for a decoder without."""
-        return self._iteration(number) / "graphs.gz" if self._decoder.makes_graphs else None
+        return self._iteration(number) / GRAPHS_NAME if self._decoder.makes_graphs else None
 
     def around(self, number: int, weights: FeatureWeights) -> None:
         """Add the strings under random weights around those of an iteration."""
@@ -72,9 +73,8 @@ class Harvests:
     def _add(
         self, number: int, harvest: int, weights: Sequence[FeatureWeights], size: int
     ) -> None:
-        """Make a harvest, unless it is there already, and merge it with the lists."""
-        out = self._iteration(number) / f"harvest-{harvest}.gz"
-        if not out.exists():
-            graphs = [self._iteration(n) / "graphs.gz" for n in range(1, number + 1)]
-            self._decoder.harvest(graphs, weights, size=size, out=out)
-        self._lists.add(out)
+        """Write down a harvest, unless it is there already, and merge it with the lists."""
+        path = self._iteration(number) / f"harvest-{harvest}.json"
+        if not path.exists():
+            write_json(path, {"size": size, "weights": [each.values for each in weights]})
+        self._lists.add(path)

@@ -9,6 +9,9 @@ from ..search.problem import StatTable
 from ..search.stat_tables import statistics_table
 from .scorer import Evaluator
 
+GRAPHS_NAME = "graphs.gz"
+"""The file of an iteration's search graphs, beside its list."""
+
 
 class ListMerger:
     """The lists of a run's iterations, counted from 1; callers ask for them in this order.
@@ -34,13 +37,13 @@ class ListMerger:
         self._merged: NBest | None = None
         self._count = 0
         self.new = 0
-        self._harvests: set[Path] = set()
+        self._harvested: set[Path] = set()
 
     def last(self, number: int) -> NBest:
         """Return the list of one iteration; those before it are merged then."""
         while self._merged is None or self._count < number:
-            for path in sorted(self.files(self._count).parent.glob("harvest-*.gz")):
-                if path not in self._harvests:
+            for path in sorted(self.files(self._count).parent.glob("harvest-*.json")):
+                if path not in self._harvested:
                     self.add(path)
             self._count += 1
             before = 0 if self._merged is None else len(self._merged.texts)
@@ -50,10 +53,11 @@ class ListMerger:
         return self._read(number)
 
     def add(self, path: Path) -> None:
-        """Merge a harvest of the last iteration, see `Harvests`."""
+        """Merge the strings of a harvest of the last iteration, see `Harvests`."""
         assert self._merged is not None  # noqa: S101  its own list comes first
-        self._harvests.add(path)
-        self._merged = merge([self._merged, self.evaluator.read(path)])
+        self._harvested.add(path)
+        graphs = [self.files(n).with_name(GRAPHS_NAME) for n in range(1, self._count + 1)]
+        self._merged = merge([self._merged, self.evaluator.harvest(path, graphs)])
 
     def _read(self, number: int) -> NBest:
         if self._last is None or self._last[0] != number:

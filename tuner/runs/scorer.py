@@ -27,7 +27,7 @@ from ..texts.prepare import Preparation
 from ..texts.statistics import compute_stats, finite_scores, notices
 from ..weights.feature_weights import FeatureWeights
 from .config import Experiment
-from .records import Scored, finish, is_finished, read_file
+from .records import Harvest, Scored, finish, is_finished, read_file
 
 
 @dataclass(eq=False, repr=False)
@@ -108,6 +108,15 @@ class Evaluator:
         """Read one n-best list of the dev set, with links where the metric needs them."""
         return self._read(path, self.experiment.data.source, self.vocabulary)
 
+    def harvest(self, path: Path, graphs: Sequence[Path]) -> NBest:
+        """Return the strings of search graphs that a harvest asks for, as `read` does a list."""
+        asked = read_file(path, Harvest)
+        weights = [FeatureWeights(dict(values)) for values in asked.weights]
+        nbest = self.experiment.decoder.harvest(
+            graphs, weights, size=asked.size, vocabulary=self.vocabulary
+        )
+        return self._with_links(nbest, read_lines(self.experiment.data.source))
+
     def _read(self, path: Path, source: Path, vocabulary: Vocabulary) -> NBest:
         sources = read_lines(source)
         try:
@@ -118,6 +127,9 @@ class Evaluator:
                 f"{error}; decoder {decoder.name()}{decoder.of_package()} wrote this list: delete "
                 f"it, and it is decoded again"
             ) from None
+        return self._with_links(nbest, sources)
+
+    def _with_links(self, nbest: NBest, sources: Sequence[str]) -> NBest:
         if not self._linked:
             return nbest
         texts = self.linker.hypothesis_links(nbest.texts, offsets=nbest.offsets, sources=sources)
