@@ -6,6 +6,7 @@ file (or is about to make its second) and kills itself.
 
 import gzip
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -104,8 +105,9 @@ def process():
 
 
 def products(folder):
+    """Return the files of a folder; pages without the command that made them."""
     return {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(folder)): re.sub(rb'<p class="command">.*\n', b"", path.read_bytes())
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name not in {"log.txt", ".lock"}
         and "scratch" not in path.parts and "annotations" not in path.parts

@@ -29,7 +29,6 @@ from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.scores import Counted, described, in_families, score_systems
 from ..evaluation.comparison.sentences import against, correction, headlines
 from ..evaluation.comparison.systems import TestSet
-from ..evaluation.document import Heading
 from ..evaluation.formatting import ShownMetric, p_or_dash
 from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
@@ -331,7 +330,7 @@ def _answered(compared: Report, label: str, weights: Table) -> Report:
     document["tuning_luck_untested"] = [*document["tuning_luck_untested"], "averaged"]
     document["headlines"] = list(headlines(document))
     document["answers"] = against(document, "first")
-    return Report(document_of(document, [Heading("Weights"), weights]), document)
+    return Report(document_of(document, [weights]), document)
 
 
 # Scores in hand: choices of answers that need no search, and the comparison of all choices.

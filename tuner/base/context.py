@@ -40,12 +40,15 @@ class Context:
     progress
         Shows phases: `annotating` sentences, `decoding` segments, `searching` restarts, `sampling`
         bootstrap samples, `comparing` blocks of pairs.
+    command
+        The command that was typed, for pages; empty in Python.
     """
 
     threads: int = 1
     cluster: Team | None = None
     annotation_cache: Path | None = None
     progress: Progress = _silent
+    command: str = ""
 
 
 _CONTEXT: ContextVar[Context] = ContextVar("context", default=Context())  # noqa: B039  frozen

@@ -2,8 +2,8 @@
 
 import re
 import textwrap
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 WIDTH = 99
@@ -60,6 +60,8 @@ class Table(Block):
         Columns of whole sentences.
     bold
         (row, column) of cells that LaTeX sets in bold.
+    tones
+        (row, column) -> `better` or `worse`: of cells that have a colour on pages.
     """
 
     title: str
@@ -70,6 +72,7 @@ class Table(Block):
     label: str = ""
     prose: Sequence[int] = ()
     bold: Collection[tuple[int, int]] = ()
+    tones: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the title and the table below it."""

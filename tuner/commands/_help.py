@@ -1,7 +1,9 @@
 """Help texts: commands and options in groups."""
 
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import click
 
@@ -25,6 +27,11 @@ OPTIONS = {
     "--verbose --help",
 }
 """Heading -> options; the others stand first."""
+TAKE_VALUES = ("--out-dir", "--html", "--json", "--latex", "--plot", "--threads", "--executor")
+WITHOUT_EFFECT = (*TAKE_VALUES, "--fresh", "--quiet", "-q", "--verbose", "-v")
+"""Options that change no result: pages do not name them."""
+COMMAND_LINE = "portmert.command_line"
+"""Where the context of a command keeps what was typed."""
 FEW = 8
 """With fewer options there are no headings."""
 
@@ -34,6 +41,20 @@ class Command(click.Command):
 
     Names of parameters in backquotes are those of options.
     """
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Keep what was typed."""
+        needs_folder = any(option.name == "out_dir" and option.required for option in self.params)
+        typed = _with_effect(args, needs_folder=needs_folder)
+        context = super().make_context(info_name, args, parent, **extra)
+        context.meta[COMMAND_LINE] = shlex.join(["portmert", info_name or "", *typed])
+        return context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
@@ -85,6 +106,20 @@ class CommandGroup(Command, click.Group):
                         if command
                     ]
                 )
+
+
+def _with_effect(words: Sequence[str], *, needs_folder: bool) -> list[str]:
+    """Return the words of a command that decide its result; a folder that it needs is DIR."""
+    kept: list[str] = []
+    before = ""
+    for word in words:
+        name, is_value = word.partition("=")[0], word == "-" or not word.startswith("-")
+        if name == "--out-dir" and needs_folder:
+            kept.append("--out-dir=DIR")
+        elif name not in WITHOUT_EFFECT and not (is_value and before in TAKE_VALUES):
+            kept.append(word)
+        before = word
+    return kept
 
 
 def _with_options(text: str, names: dict[str, str]) -> str:

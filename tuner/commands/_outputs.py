@@ -22,6 +22,7 @@ from ..base.errors import PortmertError
 from ..base.files import check_writable, write_text
 from ..base.messages import OPTIONS, in_words_of_the_caller
 from ..base.warn import left_out_so_far, notice, with_warnings
+from ._help import COMMAND_LINE
 from ._kinds import FILE, OUT_FILE
 from ._signatures import Decorator
 
@@ -312,7 +313,7 @@ def _with_one_stdin(callback: Callable[..., Any]) -> Callable[..., Any]:
         names = (name for parameter in context.command.params for name in parameter.opts)
         OPTIONS.set(frozenset() if context.args else frozenset(names))  # mert-moses has its own
         try:
-            with shown_progress():
+            with using(command=context.meta.get(COMMAND_LINE)), shown_progress():
                 return callback(*words, **values)
         except PortmertError as error:
             in_words_of_the_caller(error)

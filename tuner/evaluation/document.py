@@ -55,6 +55,8 @@ class Series:
         The ends of the intervals of the values.
     colour, dash
         Numbers of a colour and of a dash pattern.
+    tones
+        `better`, `worse` or `neither` of each value: points have these colours instead.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Series:
     high: Sequence[float | None] = ()
     colour: int = 0
     dash: int = 0
+    tones: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,9 @@ def document_of(comparison: Comparison, first: Sequence[Block] = ()) -> Document
         What the page shows below the planned answers. Other sentences are notes then.
     """
     names = [system["name"] for system in comparison["systems"]]
+    title = " / ".join(names)
+    if len(names) > MAX_SENTENCES + 1:
+        title = f"{names[0]} and {len(names) - 1} other choices"
     is_long = len(names) > MAX_SENTENCES + 1
     with_summary: tuple[Form, ...] = ("page", "text", "long") if is_long else ("page",)
     headlines = () if is_long else comparison["headlines"]
@@ -62,7 +65,7 @@ def document_of(comparison: Comparison, first: Sequence[Block] = ()) -> Document
         *blocks_of(comparison),
         *on_page(history.blocks_of_runs(comparison.get("runs", ()), names)),
     ]
-    return Document(" / ".join(names), blocks, about=about(comparison), systems=names)
+    return Document(title, blocks, about=about(comparison), systems=names)
 
 
 def document_of_run(report: Mapping[str, Any]) -> Document:
@@ -101,16 +104,16 @@ def blocks_of(comparison: Comparison) -> list[Block]:
     view = ShownComparison(comparison)
     blocks: list[Block | None] = [
         Heading("Scores"),
+        _difference_chart(view),
         _paper(view),
-        Paragraph("Shares are in percent. s_sel: luck of the test set; s_opt: luck of tuning.")
-        .only("page"),
+        _on_page(view),
         _matrix(view),
         _systems(view) if "ngrams" in comparison else None,
-        _scores(view),
-        _intervals(view),
+        _scores(view).only("text", "long", "latex"),
         _tests(view),
-        _difference_chart(view),
-    ]  # fmt: skip
+    ]
+    if comparison.get("segments"):
+        blocks += [Heading("Segments"), SegmentBrowser(comparison).only("page")]
     if "differences" in comparison:  # texts were compared, not only scores
         differences = comparison["differences"]
         reordering = (
@@ -139,8 +142,6 @@ def blocks_of(comparison: Comparison) -> list[Block]:
         ]
     blocks.append(Heading("Signatures"))
     blocks += [Paragraph(metric["signature"], "signature") for metric in comparison["metrics"]]
-    if comparison.get("segments"):
-        blocks += [Heading("Segments"), SegmentBrowser(comparison).only("page")]
     return [
         block for block in blocks
         if block is not None and (not isinstance(block, Table) or block.rows)
@@ -253,19 +254,27 @@ def _scores(view: ShownComparison) -> Table:
     return Table("Scores", columns, rows, label="scores", note=note)
 
 
-def _intervals(view: ShownComparison) -> Table:
-    """Return the interval of each score, for the page."""
-    rows = []
-    for label, metric in view.metrics.items():
-        for row in view.comparison["scores"]:
-            if row["metric"] == label and row["low"] is not None:
-                low, high = map(metric.shown, metric.span(row["low"], row["high"]))
-                score = metric.shown(row["score"])
-                rows.append([metric.directed, row["system"], score, f"{low} to {high}"])
+def _on_page(view: ShownComparison) -> Table:
+    """Return systems by metrics for the page: intervals on demand, colours of what was shown."""
+    tones, rows = {}, [[name] for name in view.names]
+    for column, (label, metric) in enumerate(view.metrics.items(), 1):
+        for place, (name, row) in enumerate(zip(view.names, rows, strict=True)):
+            score = view.scores[label, name]
+            spread, cell = score["s_opt"], metric.shown(score["score"])
+            cell += "" if spread is None else f" ± {metric.shown_spread(spread)}"
+            if score["low"] is not None:
+                low, high = map(metric.shown, metric.span(score["low"], score["high"]))
+                cell += f" ({low} to {high})"
+            row.append(cell)
+            tones[place, column] = view.verdict_of.get((label, name), "")
+    columns = ["system", *(f"{label} {metric.arrow}" for label, metric in view.metrics.items())]
+    note = "↑ higher is better, ↓ lower is better."
+    if len(rows) > 1:
+        note += f" Green, red: better, worse than {view.names[0]}, beyond chance."
+    note += " ±: standard deviation over replicas." if view.has_replicas else ""
     level = 100 * view.comparison["confidence"]
-    title = f"Scores with {level:g} % bootstrap intervals over segments"
-    columns = ("metric", "system", "score", "interval")
-    return Table(title, columns, rows, left=2).only("page")
+    note += f" Intervals: {level:g} %, by bootstrap over segments."
+    return Table("Scores", columns, rows, note=note, label="scores", tones=tones).only("page")
 
 
 def _tests(view: ShownComparison) -> Table:
@@ -275,9 +284,10 @@ def _tests(view: ShownComparison) -> Table:
     if not has_replicas:
         keys = ("p", "p_holm", "p_bootstrap", "p_bootstrap_holm")
         headers = ("p rand.", "Holm", "p boot.", "Holm")
-    rows = []
+    rows, tones = [], {}
     for row in comparison["scores"]:
         if row["difference"] is not None:
+            tones[len(rows), 2] = view.verdict_of.get((row["metric"], row["system"]), "")
             metric = view.metrics[row["metric"]]
             rows.append(
                 [
@@ -305,10 +315,13 @@ def _tests(view: ShownComparison) -> Table:
         label="tests",
         left=2,
         note=note,
+        tones=tones,
     )  # fmt: skip
 
 
 def _similarity(comparison: Comparison) -> Table:
+    """Return how alike outputs are; of many systems each with the first."""
+    names = [system["name"] for system in comparison["systems"]]
     rows = [
         (
             pair["first"],
@@ -317,6 +330,7 @@ def _similarity(comparison: Comparison) -> Table:
             _percent(1.0 - pair["one_minus_ter"]),
         )
         for pair in comparison["similarity"]
+        if len(names) <= MAX_SENTENCES + 1 or pair["first"] == names[0]
     ]
     columns = ("system", "against", "identical %", "TER % ↓")
     return Table("Similarity of outputs", columns, rows, label="similarity", left=2)
@@ -402,11 +416,14 @@ def _buckets(
             series = []
             for number, name in enumerate(view.names):
                 scores = [bucket["scores"][metric.label][number] for bucket in buckets]
-                series.append(Series(name, list(map(metric.charted, scores)), colour=number))
+                if number <= MAX_TOGETHER:
+                    series.append(Series(name, list(map(metric.charted, scores)), colour=number))
                 rows.append([metric.directed, name, *map(metric.shown, scores)])
             choices.append(ChartChoice(metric.directed, series, metric.in_percent, columns))
         if buckets:
             caption = "Score of the segments of each group by itself; in brackets, how many."
+            if len(view.names) > len(series):
+                caption += f" The first {len(series)} systems; the table has all."
             charts.append(Chart(label, "bars", title, choices, caption, x="score", y=unit))
             note = f"Columns: {unit}, in brackets the number of segments."
             headers = ["metric", "system", *columns]
@@ -473,22 +490,27 @@ def _difference_chart(view: ShownComparison) -> Chart | None:
     metrics = [metric for metric in view.metrics.values() if metric.in_percent]
     if not systems or not metrics:
         return None
-    labels = [f"{x.label} (sign turned)" if x.lower_is_better else x.label for x in metrics]
-    gains = [[_gain(view.scores[x.label, name], x) for name in systems] for x in metrics]
-    are_together = len(systems) <= MAX_TOGETHER
-    names, categories, by_name = labels, systems, list(gains)
-    if are_together:
-        names, categories, by_name = systems, labels, list(map(list, zip(*gains, strict=True)))
-    series = []
-    for number, (name, ends) in enumerate(zip(names, by_name, strict=True), 1):
-        low, values, high = zip(*ends, strict=True)
-        colour = number if are_together else 0
-        series.append(Series(name, values, low=low, high=high, colour=colour))
-    groups = [("", series)] if are_together else [(each.name, [each]) for each in series]
-    choices = [
-        ChartChoice(label, each, in_percent=True, categories=categories, marker=0)
-        for label, each in groups
-    ]
+    named = {
+        x.label: f"{x.label} (sign turned)" if x.lower_is_better else x.label for x in metrics
+    }
+    groups: dict[str, list[tuple[ShownMetric, str]]] = {}
+    for metric in metrics:
+        group = named[metric.label] if len(systems) > MAX_TOGETHER else ""
+        groups.setdefault(group, []).extend((metric, name) for name in systems)
+    choices = []
+    for group, rows in groups.items():
+        gains = [_gain(view.scores[metric.label, name], metric) for metric, name in rows]
+        low, values, high = zip(*gains, strict=True)
+        tones = [view.verdict_of.get((metric.label, name), "neither") for metric, name in rows]
+        categories = [
+            name if group else named[metric.label] if len(systems) < 2
+            else f"{named[metric.label]}, {name}"
+            for metric, name in rows
+        ]  # fmt: skip
+        series = Series("difference", values, low=low, high=high, tones=tones)
+        choices.append(
+            ChartChoice(group, [series], in_percent=True, categories=categories, marker=0)
+        )
     lower = any(metric.lower_is_better for metric in metrics)
     turned = " Where lower is better, a difference is drawn with its sign turned." if lower else ""
     caption = (

@@ -1,6 +1,7 @@
 """Sentences about a comparison: which system is better, by how much, and how sure that is."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from ...base.numbers import shown_p
@@ -65,6 +66,11 @@ class ShownComparison:
                 is_better = (row["difference"] > 0) == metric.higher_is_better
                 shown = self.is_significant(row) and row["difference"] != 0
                 yield "neither" if not shown else "better" if is_better else "worse", row, metric
+
+    @cached_property
+    def verdict_of(self) -> dict[tuple[str, str], str]:
+        """Metric and system -> `better`, `worse` or `neither`."""
+        return {(row["metric"], row["system"]): verdict for verdict, row, _ in self.verdicts()}
 
     def untested_luck(self, names: Collection[str]) -> str:
         """Return which of these systems were tuned once, so that luck of tuning is untested."""

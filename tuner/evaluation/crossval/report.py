@@ -321,6 +321,7 @@ def _judged(document: Mapping[str, Any], metric: ShownMetric) -> Table:
             ]
         )
     headers = ["", "seen", "unseen", "better", "p", "seeds", "estimate", "CPU s"]
+    judged = [choice["judged"][metric.label] for choice in document["choices"]]
     filled = [
         place for place in range(len(headers))
         if place < 3 or any(row[place] not in ("", NOTHING) for row in rows)
@@ -331,7 +332,15 @@ def _judged(document: Mapping[str, Any], metric: ShownMetric) -> Table:
         f"on {document['judged_on']}; {splits}, {seeds}",
         [headers[place] for place in filled],
         [[row[place] for place in filled] for row in rows],
+        tones={(number, 3): _tone(verdict) for number, verdict in enumerate(judged)},
     )
+
+
+def _tone(verdict: Mapping[str, Any]) -> str:
+    """Return whether a choice is better than the first, worse, or neither beyond chance."""
+    if verdict["p_holm"] is None or verdict["p_holm"] >= LIKELY:
+        return "neither"
+    return "better" if verdict["gain"] > 0 else "worse"
 
 
 def _charts(results: Mapping[str, Any]) -> list[Chart]:
@@ -350,7 +359,10 @@ def _charts(results: Mapping[str, Any]) -> list[Chart]:
             ]
             for sign in (-1, 1)
         )  # fmt: skip
-        gain = Series(metric.label, [row["gain"] for row in rows[1:]], low=low, high=high)
+        gain = Series(
+            metric.label, [row["gain"] for row in rows[1:]], low=low, high=high,
+            tones=list(map(_tone, rows[1:])),
+        )  # fmt: skip
         gains.append(ChartChoice(metric.label, [gain], metric.in_percent, names[1:], marker=0))
         series = [
             Series(half, [metric.charted(row[half]) for row in rows], colour=number)
@@ -369,7 +381,7 @@ def _charts(results: Mapping[str, Any]) -> list[Chart]:
         ),
         Chart(
             "halves",
-            "bars",
+            "intervals",
             "Seen and unseen",
             halves,
             "Scores on the segments learnt from (seen), and on the others (unseen).",

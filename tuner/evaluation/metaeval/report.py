@@ -180,13 +180,11 @@ def _headline(labels: Sequence[str], group: Column) -> str:
     best, measure = _by_agreement(group)[0], _main_measure(group)
     if agreement(group.correlations[best]) is None:
         return "No agreement can be computed: scores are constant, or there is one segment only."
-    line, count = f"{labels[best]} agrees best with people", len(labels) - 1
-    worse = len(_beaten(group, measure)[best])
-    if worse:
-        line += f"; beyond chance it beats {worse} of {count} others on {measure_name(measure)}"
-    elif count:
-        line += f", which may be luck: on {measure_name(measure)} it beats no other beyond chance"
-    return f"{line}."
+    count, worse = len(labels) - 1, len(_beaten(group, measure)[best])
+    if count and not worse:
+        return f"No metric is shown to agree best with people; {labels[best]} is highest."
+    beats = f", and beats {worse} of {count} others" if count else ""
+    return f"{labels[best]} agrees best with people{beats}."
 
 
 def _best(title: str, labels: Sequence[str], group: Column) -> list[Block]:

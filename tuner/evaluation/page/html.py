@@ -17,11 +17,15 @@ from importlib import resources
 from typing import Any
 
 import jinja2
+import numpy as np
 from markupsafe import Markup
 
 import portmert
+from portmert.metrics._base import IntArray, Texts, Vocabulary
 
-from ...base.tables import Block
+from ...base.context import current
+from ...base.tables import Block, Table
+from ...texts.corpus import References, make_batch
 from ..document import Chart, Document, Heading, Paragraph, SegmentBrowser
 from ..formatting import ShownMetric
 
@@ -30,9 +34,8 @@ SCRIPTS = ("theme.js", "tables.js", "charts.js", "drawing.js", "segments.js", "s
 MAX_BYTES = 5_000_000
 """Limit of a page's size: mail and trackers refuse much larger ones."""
 
-MAX_ZEROS = 0.5
-"""Share of segments with score 0 above which a metric does not sort the segments at first."""
-
+_WITH_INTERVAL = re.compile(r"(.*\d\S*) (\(\S+ to \S+\)\S*)")
+"""A value and its interval in a cell of a table."""
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
@@ -77,7 +80,7 @@ def _page(
         f"script-src {_source(chart_library)} {_source(script)}; style-src {_source(style)}"
     )
     head, sections = _sections(blocks)
-    notes = [Paragraph(f"Warning: {line}", "note") for line in warnings]
+    notes = [block for block in head if isinstance(block, Paragraph) and block.role == "note"]
     return (
         _environment()
         .get_template("page.html.jinja")
@@ -89,7 +92,10 @@ def _page(
             chart_library=Markup(chart_library),  # noqa: S704
             script=Markup(script),  # noqa: S704
             data=_json_block(_visible({"charts": charts, **browser})),
-            head=[*head, *notes],
+            head=[block for block in head if block not in notes],
+            notes=notes,
+            warnings=warnings,
+            command=current().command,
             sections=sections,
             browser=browser,
             links_left_out=not with_links,
@@ -122,6 +128,17 @@ def _browser(
 ) -> dict[str, Any]:
     """Return the data of the segment browser in few letters, see segments.js."""
     metrics = [ShownMetric.of(metric) for metric in comparison["metrics"]]
+    names = [system["name"] for system in comparison["systems"]]
+    scored = [
+        [list(map(x.charted, row["scores"].get(x.label) or ())) for row in comparison["segments"]]
+        for x in metrics
+    ]
+    if all(x.label != "chrf" for x in metrics) and all(
+        row["references"] for row in comparison["segments"]
+    ):
+        metrics.append(ShownMetric(label="chrf"))
+        scored.append(_chrf(comparison["segments"]))
+    labels = [x.label for x in metrics]
     different = {row["segment"] for row in comparison["differences"]["segments"]}
     segments = []
     for number, segment in enumerate(comparison["segments"]):
@@ -136,44 +153,39 @@ def _browser(
             ]
             for letter, key_of_texts in (("r", "references"), ("o", "outputs"))
         }
-        scores = [
-            [_rounded(x.charted(score), 5) for score in segment["scores"].get(x.label) or ()]
-            for x in metrics
-        ]
+        scores = [[_rounded(score, 5) for score in rows[number]] for rows in scored]
         row = {"n": number + 1, "s": segment["source"], **texts, "c": scores}
         segments.append({**row, "m": _rounded(segment["reordering"], 4)})
+    planned = [x["system"] for x in comparison["scores"] if x.get("family") == "planned"]
     return {
-        "systems": [system["name"] for system in comparison["systems"]],
-        "metrics": [{"label": x.directed, "percent": x.in_percent} for x in metrics],
+        "systems": names,
+        "other": names.index(planned[0] if planned else names[-1]),
+        "turned": bool(comparison.get("answers")),  # from the first hypotheses to the tuned ones
+        "metrics": [
+            {"label": x.directed, "percent": x.in_percent, "lower": x.lower_is_better}
+            for x in metrics
+        ],
         "replicas": any(system["replicas"] > 1 for system in comparison["systems"]),
-        "opening": _opening(comparison),
+        "opening": labels.index("chrf") if "chrf" in labels else 0,
         "segments": segments,
     }
 
 
-def _opening(comparison: Mapping[str, Any]) -> int:
-    """Return the index of the metric that segments are sorted by at first.
+def _chrf(segments: Sequence[Mapping[str, Any]]) -> list[list[float]]:
+    """Return the chrF of each output of each segment: it tells segments apart where BLEU is 0."""
+    from portmert.metrics.chrf import Chrf  # noqa: PLC0415  start-up time
 
-    That is the metric that all systems were tuned on, or the first. If most segments score 0 under
-    it, as BLEU does without four matching words in a row, it is PORT or chrF, or else the metric
-    with the fewest zeros.
-    """
-    labels = [metric["label"] for metric in comparison["metrics"]]
-    names = [metric["signature"].partition("|")[0] for metric in comparison["metrics"]]
-    tuned_on = {(x["tuned_on"] or "").partition("|")[0] for x in comparison["systems"]}
-    segments = comparison["segments"]
-    order = sorted(range(len(labels)), key=lambda metric: tuned_on != {names[metric]})
-    if not order:
-        return 0
+    vocabulary, chrf = Vocabulary(), Chrf()
 
-    def zeros(metric: int) -> float:
-        scores = [segment["scores"].get(labels[metric]) or [None] for segment in segments]
-        return sum(not any(row) for row in scores) / len(segments)
+    def texts(key: str) -> tuple[Texts, IntArray]:
+        rows = [segment[key] for segment in segments]
+        lines = [_visible(text["text"]) for row in rows for text in row]
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return Texts.from_lines(lines, vocabulary), offsets
 
-    if zeros(order[0]) <= MAX_ZEROS:
-        return order[0]
-    finer = [metric for metric in order if labels[metric].partition(":")[0] in {"port", "chrf"}]
-    return next((metric for metric in finer if zeros(metric) <= MAX_ZEROS), min(order, key=zeros))
+    references, (outputs, offsets) = References(*texts("references")), texts("outputs")
+    scores = chrf.score(chrf.stats(make_batch(outputs, offsets, references)))
+    return scores.reshape(len(segments), -1).tolist()
 
 
 def _rounded(value: Any, digits: int) -> Any:
@@ -220,6 +232,16 @@ def _source(text: str) -> str:
     return f"'sha256-{digest}'"
 
 
+def _in_parts(text: str) -> Sequence[str]:
+    """Return the value of a cell and its interval, which may be empty."""
+    match = _WITH_INTERVAL.fullmatch(text)
+    return match.groups() if match else (text, "")
+
+
+def _has_intervals(table: Table) -> bool:
+    return any(_in_parts(text)[1] for row in table.rows for text in row)
+
+
 @functools.cache
 def _own_script() -> str:
     parts = "\n".join(_text(name) for name in SCRIPTS)
@@ -242,7 +264,7 @@ def _text(name: str, folder: str = "templates") -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_text),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -250,3 +272,5 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=lambda value: value if isinstance(value, Markup) else _visible(value),
     )
+    environment.globals.update(in_parts=_in_parts, has_intervals=_has_intervals)
+    return environment

@@ -16,28 +16,31 @@ function tick(value, percent) {
   return (percent ? 100 * value : value).toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
-/** Draws the spread of a bar or point: `low` and `high` of its dataset, as a line over it. */
+/** Draws a point, and the spread of a bar or point: `low` and `high` of its dataset, as a line over it. */
 const whiskers = {
   id: "whiskers",
   afterDatasetsDraw(chart) {
     const { ctx } = chart;
     chart.data.datasets.forEach((dataset, index) => {
       const meta = chart.getDatasetMeta(index);
-      if (!dataset.low || meta.hidden) return;
+      if (!isSideways(dataset) || meta.hidden) return;
       const scale = chart.scales.x;
       ctx.save();
       ctx.lineWidth = 1.5;
       meta.data.forEach((element, i) => {
-        if (dataset.low[i] === null || dataset.low[i] === undefined) return;
-        ctx.strokeStyle = ctx.fillStyle = dataset.whisker;
-        const from = scale.getPixelForValue(dataset.low[i]);
-        const to = scale.getPixelForValue(dataset.high[i]);
-        ctx.beginPath();
-        ctx.moveTo(from, element.y);
-        ctx.lineTo(to, element.y);
-        for (const end of [from, to]) { ctx.moveTo(end, element.y - 4); ctx.lineTo(end, element.y + 4); }
-        ctx.stroke();
-        if (!dataset.dots) return;
+        if (dataset.data[i] === null) return;
+        const low = dataset.low[i] ?? null, high = dataset.high[i] ?? null;
+        const tone = { better: "better", worse: "worse", neither: "soft" }[dataset.tones[i]];
+        ctx.strokeStyle = ctx.fillStyle = tone ? colour(tone) : dataset.whisker;
+        if (low !== null) {
+          const [from, to] = [low, high].map((end) => scale.getPixelForValue(end));
+          ctx.beginPath();
+          ctx.moveTo(from, element.y);
+          ctx.lineTo(to, element.y);
+          for (const end of [from, to]) { ctx.moveTo(end, element.y - 4); ctx.lineTo(end, element.y + 4); }
+          ctx.stroke();
+        }
+        if (dataset.kind !== "intervals") return;
         ctx.beginPath();
         ctx.arc(element.x, element.y, 4.5, 0, 2 * Math.PI);
         ctx.fill();
@@ -89,7 +92,7 @@ function dataset(series, chart) {
   const tint = systemColour(series.colour);
   const common = {
     label: series.name, borderColor: tint, backgroundColor: tint, whisker: colour("ink"),
-    low: series.low, high: series.high,
+    kind: chart.kind, low: series.low, high: series.high, tones: series.tones,
   };
   if (chart.kind === "bars") {
     return { ...common, type: "bar", data: series.values, maxBarThickness: 14, borderRadius: 2 };
@@ -97,7 +100,7 @@ function dataset(series, chart) {
   if (chart.kind === "intervals") {
     // Bars that cannot be seen: they stand side by side where several systems share a row.
     return {
-      ...common, type: "bar", data: series.values, dots: true, whisker: tint,
+      ...common, type: "bar", data: series.values, whisker: tint,
       backgroundColor: "transparent", borderWidth: 0, maxBarThickness: 22,
     };
   }
@@ -126,7 +129,7 @@ function inLines(label, most) {
 
 /** What an axis must show besides the values: their spread, and no difference. */
 function reach(choice) {
-  const ends = choice.series.flatMap(({ low, high }) => [...low, ...high])
+  const ends = choice.series.flatMap(({ low, high, values }) => [...low, ...high, ...values])
     .filter((value) => typeof value === "number");
   if (typeof choice.marker === "number") ends.push(choice.marker);
   const room = 0.04 * (Math.max(...ends) - Math.min(...ends));
@@ -150,7 +153,7 @@ function options(choice, chart) {
   const y = sideways ? axis(chart.y, { ...named, autoSkip: false }) : axis(unit(chart.y), shown);
   if (sideways) {
     y.grid.display = false;
-    Object.assign(x, reach(choice));
+    Object.assign(x, { beginAtZero: chart.kind === "bars" }, reach(choice));
   }
   if (chart.kind === "steps") {
     Object.assign(x, { min: Math.min(...positions), max: Math.max(...positions) });

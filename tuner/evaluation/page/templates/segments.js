@@ -1,27 +1,30 @@
 // The segments: a table that sorts, filters and opens.
 
 const PAGE_SIZE = 40;
+const AT_FIRST = 12;  // rows
+const OPENED = 3;  // of them
 const narrow = matchMedia("(max-width: 40rem)");  // page.css hides columns there
 
 function setUpSegments(data) {
   const root = document.getElementById("segment-browser");
   if (!root) return;
-  const { systems, metrics, segments } = data;
+  const { systems, metrics, segments, turned } = data;
   const field = (name) => root.querySelector(`[data-field="${name}"]`);
-  const state = { sort: systems.length > 1 ? "size" : "number", sign: -1, shown: PAGE_SIZE, open: new Set() };
+  const state = { sort: systems.length > 1 ? "size" : "number", sign: -1, shown: AT_FIRST, open: new Set() };
   if (state.sort === "number") state.sign = 1;
   const metric = () => Number(field("metric")?.value ?? 0);
   const other = () => Number(field("system")?.value ?? systems.length - 1);
+  const pair = () => (systems.length < 2 ? [0] : turned ? [other(), 0] : [0, other()]);
   const score = (segment, system) => segment.c[metric()]?.[system] ?? null;
   const difference = (segment) => {
-    const a = score(segment, 0), b = score(segment, other());
+    const [a, b] = pair().map((system) => score(segment, system));
     return a === null || b === null ? null : b - a;
   };
   const keys = {
     number: (segment) => segment.n,
     reordering: (segment) => segment.m,
-    first: (segment) => score(segment, 0),
-    other: (segment) => score(segment, other()),
+    from: (segment) => score(segment, pair()[0]),
+    to: (segment) => score(segment, pair()[1]),
     difference,
     size: (segment) => { const d = difference(segment); return d === null ? null : Math.abs(d); },
   };
@@ -44,13 +47,15 @@ function setUpSegments(data) {
     if (value === null || value === undefined) return "\u2013";
     return metrics[metric()].percent ? (100 * value).toFixed(2) : value.toFixed(4);
   };
+  const tone = (value) => (!value ? "" : (value > 0) !== metrics[metric()].lower ? "better" : "worse");
   const signed = (value) => (value === null ? "\u2013" : (value > 0 ? "+" : value < 0 ? "\u2212" : "") + shown(Math.abs(value)));
 
   function columns() {
     const all = [["number", "Segment", "c-no"], [null, segments[0]?.r.length ? "Reference" : "Output", ""]];
     if (segments.some((segment) => segment.m !== null)) all.push(["reordering", "Reordering", "num c-num aside"]);
-    if (metrics.length) all.push(["first", systems[0], systems.length > 1 ? "num c-num aside" : "num c-num"]);
-    if (metrics.length && systems.length > 1) all.push(["other", systems[other()], "num c-num aside"], ["difference", "Difference", "num c-num"]);
+    const [from, to] = pair();
+    if (metrics.length) all.push(["from", systems[from], systems.length > 1 ? "num c-num aside" : "num c-num"]);
+    if (metrics.length && systems.length > 1) all.push(["to", systems[to], "num c-num aside"], ["difference", "Difference", "num c-num"]);
     return all;
   }
 
@@ -84,7 +89,8 @@ function setUpSegments(data) {
     for (const [key, , kind] of columns().slice(2)) {
       const value = key === "reordering" ? (segment.m === null ? "\u2013" : segment.m.toFixed(2))
         : key === "difference" ? signed(difference(segment)) : shown(keys[key](segment));
-      line.append(make("td", { class: kind.replace("c-num", "") }, value));
+      const better = key === "difference" ? tone(difference(segment)) : "";
+      line.append(make("td", { class: `${kind.replace("c-num", "")} ${better}` }, value));
     }
     const toggle = () => {
       if (state.open.has(segment.n)) state.open.delete(segment.n); else state.open.add(segment.n);
@@ -97,7 +103,7 @@ function setUpSegments(data) {
   }
 
   function detail(segment) {
-    const pair = systems.length > 1 ? [0, other()] : [0];
+    const compared = pair();
     const texts = make("dl", { class: "texts" });
     const source = segment.s === null ? null : wordsOf(segment.s);
     const parts = [];
@@ -117,8 +123,8 @@ function setUpSegments(data) {
     };
     if (source) add("Source", source, source.map((_, i) => `${i}-${i}`).join(" "), []);
     segment.r.forEach(([text, links], i) => add(segment.r.length > 1 ? `Reference ${i + 1}` : "Reference", wordsOf(text), links, []));
-    const marked = marks(segment, pair);
-    pair.forEach((system, k) => {
+    const marked = marks(segment, compared);
+    compared.forEach((system, k) => {
       const [text, links] = segment.o[system];
       const label = make("span", { class: `key s${system % SYSTEM_COLOURS}` }, make("bdi", {}, systems[system]));
       add(label, wordsOf(text), links, marked[k], `s${system % SYSTEM_COLOURS}`);
@@ -126,10 +132,11 @@ function setUpSegments(data) {
     const pills = make("div", { class: "pills" });
     metrics.forEach(({ label, percent }, m) => {
       const write = (value) => (value === null || value === undefined ? "\u2013" : percent ? (100 * value).toFixed(2) : value.toFixed(4));
-      pills.append(make("span", {}, make("bdi", {}, `${label} ${pair.map((system) => write(segment.c[m][system])).join(" \u2192 ")}`)));
+      pills.append(make("span", {}, make("bdi", {}, `${label} ${compared.map((system) => write(segment.c[m][system])).join(" \u2192 ")}`)));
     });
     const cell = make("td", { colspan: columns().filter(([, , kind]) => !narrow.matches || !kind.includes("aside")).length }, pills, texts);
-    if (source) cell.append(make("div", { class: "drawings" }, ...drawings(segment, source, pair)));
+    const drawn = source ? drawings(segment, source, compared) : [];
+    if (drawn.length) cell.append(make("details", {}, make("summary", {}, "Word order and links"), make("div", { class: "drawings" }, ...drawn)));
     return make("tr", { class: "detail" }, cell);
   }
 
@@ -153,6 +160,7 @@ function setUpSegments(data) {
     field(name)?.addEventListener("input", () => { state.shown = PAGE_SIZE; fill(); });
   }
   narrow.addEventListener("change", fill);
+  if (systems.length > 1) for (const segment of chosen().slice(0, OPENED)) state.open.add(segment.n);
   field("more").addEventListener("click", () => { state.shown += PAGE_SIZE; fill(); });
   fill();
 }
