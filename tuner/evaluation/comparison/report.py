@@ -284,7 +284,8 @@ def _tests(view: ShownComparison) -> Table:
     if not has_replicas:
         keys = ("p", "p_holm", "p_bootstrap", "p_bootstrap_holm")
         headers = ("p rand.", "Holm", "p boot.", "Holm")
-    rows, tones = [], {}
+    rows: list[list[str]] = []
+    tones = {}
     for row in comparison["scores"]:
         if row["difference"] is not None:
             tones[len(rows), 2] = view.verdict_of.get((row["metric"], row["system"]), "")

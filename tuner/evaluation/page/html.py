@@ -129,7 +129,7 @@ def _browser(
     """Return the data of the segment browser in few letters, see segments.js."""
     metrics = [ShownMetric.of(metric) for metric in comparison["metrics"]]
     names = [system["name"] for system in comparison["systems"]]
-    scored = [
+    scored: list[Sequence[Sequence[float | None]]] = [
         [list(map(x.charted, row["scores"].get(x.label) or ())) for row in comparison["segments"]]
         for x in metrics
     ]
