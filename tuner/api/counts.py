@@ -12,9 +12,10 @@ from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 
 from ..base.errors import counted
 from ..components import external
-from ..nbest import moses_dat
 from ..nbest.model import NBest, featured
-from ..search import problem, stat_tables
+from ..nbest.moses_dat import DatLists
+from ..search.problem import StatTable
+from ..search.stat_tables import moses_stats
 
 
 @dataclass(frozen=True)
@@ -34,66 +35,71 @@ class Mean(external.MeanOfScores):
         raise TypeError("scores are given, texts are not scored")
 
 
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """Features from arrays, with a table of scores or statistics.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ArrayLists(NBest):
+    """Lists from arrays, with scores or statistics in place of texts.
 
     Parameters
     ----------
-    nbest
-    table : (H, K) float64 or None
+    stats : (H, K) float64
         The statistics; of scores the score and 1.
     of_scores
-        Whether the table was made of scores.
+        Whether they were made of scores.
     """
 
-    name: ClassVar[str] = "arrays"
+    called: ClassVar[str] = "arrays"
     origin: ClassVar[str] = "arrays"
-    seconds: ClassVar[dict[str, float]] = {}
-    nbest: NBest
-    table: FloatArray | None
+    stats: FloatArray
     of_scores: bool
 
-    @classmethod
-    def of(
-        cls, features: Any, offsets: Any, names: Sequence[str] | None, scores: Any, stats: Any
-    ) -> Arrays:
-        """Check the shapes; parameters are those of `Lists.from_arrays`."""
-        if scores is not None and stats is not None:
-            raise ValueError("give scores or stats, not both")
-        values, bounds, shape = _flat_features(features, offsets)
-        rows, width = values.shape
-        table = None
-        if scores is not None:
-            numbers = _finite("scores", scores)
-            _check_shape("scores", numbers.shape, shape, "one score for each hypothesis")
-            table = np.column_stack([numbers.reshape(-1), np.ones(rows)])
-        elif stats is not None:
-            numbers = _finite("stats", stats)
-            _check_shape("stats", numbers.shape[:-1], shape, "a row for each hypothesis")
-            table = np.ascontiguousarray(numbers.reshape(rows, -1))
-        labels = [f"f{n}" for n in range(width)] if names is None else list(names)
-        if len(labels) != width or len(set(labels)) != width:
-            raise ValueError(f"{len(set(labels))} different names for {counted(width, 'feature')}")
-        nbest = featured(values, bounds, tuple((name, 1) for name in labels))
-        return cls(nbest, table, scores is not None)
 
-    def counted(self, metric: Metric | None) -> tuple[Metric, problem.StatTable]:
-        """Return the metric of the statistics, and them."""
-        if self.table is None:
-            raise ValueError("give Lists.from_arrays scores, or stats and optimize their metric")
-        if self.of_scores:
-            if metric is not None:
-                raise ValueError("the arrays have scores: give no metric, or stats of the metric")
-            metric = Mean()
-        elif metric is None:
-            raise ValueError("stats need the metric that they are of")
-        elif self.table.shape[1] != len(metric.stat_names):
-            raise ValueError(
-                f"stats with {counted(self.table.shape[1], 'number')} for each hypothesis; "
-                f"{metric.name()} has {len(metric.stat_names)}: {', '.join(metric.stat_names)}"
-            )
-        return metric, problem.StatTable(self.table)
+CountedLists = ArrayLists | DatLists
+"""Lists that have statistics and no texts."""
+
+
+def lists_of_arrays(
+    features: Any, offsets: Any, names: Sequence[str] | None, scores: Any, stats: Any
+) -> NBest:
+    """Check the shapes; parameters are those of `Lists.from_arrays`."""
+    if scores is not None and stats is not None:
+        raise ValueError("give scores or stats, not both")
+    values, bounds, shape = _flat_features(features, offsets)
+    rows, width = values.shape
+    labels = [f"f{n}" for n in range(width)] if names is None else list(names)
+    if len(labels) != width or len(set(labels)) != width:
+        raise ValueError(f"{len(set(labels))} different names for {counted(width, 'feature')}")
+    nbest = featured(values, bounds, tuple((name, 1) for name in labels))
+    if scores is not None:
+        numbers = _finite("scores", scores)
+        _check_shape("scores", numbers.shape, shape, "one score for each hypothesis")
+        table = np.column_stack([numbers.reshape(-1), np.ones(rows)])
+    elif stats is not None:
+        numbers = _finite("stats", stats)
+        _check_shape("stats", numbers.shape[:-1], shape, "a row for each hypothesis")
+        table = np.ascontiguousarray(numbers.reshape(rows, -1))
+    else:
+        return nbest
+    return ArrayLists(**vars(nbest), stats=table, of_scores=scores is not None)
+
+
+def counted_by(lists: CountedLists, metric: Metric | None) -> tuple[Metric, StatTable]:
+    """Return the metric of the statistics, and them, if they can be those of the metric."""
+    if isinstance(lists, DatLists):
+        if metric is None:
+            raise ValueError("scores.dat needs the metric that it is of")
+        return metric, StatTable(moses_stats(lists, metric))
+    if lists.of_scores:
+        if metric is not None:
+            raise ValueError("the arrays have scores: give no metric, or stats of the metric")
+        metric = Mean()
+    elif metric is None:
+        raise ValueError("stats need the metric that they are of")
+    elif lists.stats.shape[1] != len(metric.stat_names):
+        raise ValueError(
+            f"stats with {counted(lists.stats.shape[1], 'number')} for each hypothesis; "
+            f"{metric.name()} has {len(metric.stat_names)}: {', '.join(metric.stat_names)}"
+        )
+    return metric, StatTable(lists.stats)
 
 
 def _flat_features(features: Any, offsets: Any) -> tuple[FloatArray, IntArray, tuple[int, ...]]:
@@ -137,31 +143,3 @@ def _finite(name: str, array: Any) -> FloatArray:
     if not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite")
     return values
-
-
-@dataclass(frozen=True, eq=False)
-class DatFiles:
-    """Moses' features.dat and scores.dat.
-
-    Parameters
-    ----------
-    nbest
-        The content of the files.
-    seconds
-        The time of reading.
-    """
-
-    name: ClassVar[str] = "features.dat and scores.dat"
-    origin: ClassVar[str] = "stats:moses"
-    nbest: moses_dat.DatLists
-    seconds: dict[str, float]
-
-    def counted(self, metric: Metric | None) -> tuple[Metric, problem.StatTable]:
-        """Return the metric and the statistics, if they can be those of the metric."""
-        if metric is None:
-            raise ValueError("scores.dat needs the metric that it is of")
-        return metric, problem.StatTable(stat_tables.moses_stats(self.nbest, metric))
-
-
-Counts = Arrays | DatFiles
-"""Lists that have statistics and no texts."""

@@ -104,7 +104,7 @@ def crossval(
         raise ValueError("splits, seeds and size are above 0")
     metrics = registry.labelled(metric)
     dev_lists = dev_lists.scored_by(metrics.values())
-    labels = list(metrics) or [Mean.name()] * (dev_lists.counts is not None)
+    labels = list(metrics) or [Mean.name()] * (dev_lists.counted is not None)
     choices = _choices(labels, _as_list(optimizer), without, _as_list(prior))
     folder = None if out_dir is None else Path(out_dir)
     sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,20 +22,21 @@ from ..components.features import Feature, with_features
 from ..graphs.collection import BestStrings
 from ..nbest import check, join
 from ..nbest import read as files
-from ..nbest.model import NBest, best_hypotheses, segments_taken
-from ..nbest.moses_dat import read_dat
+from ..nbest.model import NBest, best_hypotheses
+from ..nbest.moses_dat import DatLists, read_dat
 from ..nbest.readers._base import Reader
 from ..nbest.readers._json import JsonReader, records_file
 from ..nbest.records import Hypothesis, ListFile, SegmentNames, read_list
 from ..search import problem, stat_tables
 from ..search.length_penalty import penalised
-from ..texts import corpus, joining, prepare, text_pipeline
+from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
 from ..weights.feature_weights import FeatureWeights, read_weights
-from . import segments, texts
-from .counts import Arrays, Counts, DatFiles
+from . import texts
+from .counts import ArrayLists, CountedLists, lists_of_arrays
+from .segments import ListsAsRead, Sides
 from .texts import PathLike, TextLike, text_files
 
 
@@ -55,16 +55,6 @@ class ReadOptions(TypedDict, total=False):
     text_model: PathLike | None
     annotator: str | Annotator | None
     annotation_cache: PathLike | None
-
-
-class _Content(NamedTuple):
-    """The lists after reading, in memory; texts before any text step.
-
-    `texts` has references and source. If there is a source alone, its references are empty.
-    """
-
-    nbest: NBest
-    texts: References | None
 
 
 class Original(NamedTuple):
@@ -172,7 +162,6 @@ class Lists:
     annotator: str | Annotator | None = None
     annotation_cache: PathLike | None = None
     in_memory: NBest | ListFile | BestStrings | None = field(default=None, kw_only=True)
-    counts: Counts | None = field(default=None, kw_only=True)
     origin: Lists | None = field(default=None, kw_only=True)
 
     @classmethod
@@ -265,9 +254,7 @@ class Lists:
         >>> round(portmert.optimize(lists, optimizer="mert").score, 4)
         0.85
         """
-        arrays = Arrays.of(features, offsets, feature_names, scores, stats)
-        has_scores = arrays.table is not None
-        return cls(in_memory=arrays.nbest, counts=arrays if has_scores else None)
+        return cls(in_memory=lists_of_arrays(features, offsets, feature_names, scores, stats))
 
     @classmethod
     @checked
@@ -281,10 +268,8 @@ class Lists:
         scores_dat : FILE
             Moses' scores.dat, one for each features.dat.
         """
-        begin = time.perf_counter()
         dat = read_dat([Path(path) for path in features_dat], [Path(path) for path in scores_dat])
-        seconds = {"reading": time.perf_counter() - begin}
-        return cls(in_memory=dat, counts=DatFiles(dat, seconds))
+        return cls(in_memory=dat)
 
     @classmethod
     @checked
@@ -346,33 +331,33 @@ class Lists:
         values : (H,), optional
             The value of the feature for each row of `nbest`.
         """
-        if isinstance(self.counts, DatFiles):
-            raise ConfigError(f"{self.counts.name}: no feature can be added")
-        content, origin = self._content, self.origin or self
+        if isinstance(self.in_memory, DatLists):
+            raise ConfigError(f"{self.in_memory.called}: no feature can be added")
+        read, origin = self._as_read, self.origin or self
         if values is None:
-            content = self._with_features(content, [feature])
-            nbest = content.nbest
+            read = self._with_features(read, [feature])
+            nbest = read.nbest
             changed = replace(self, features=(*self.features, feature), origin=origin)
         else:
             column = np.asarray(values, dtype=np.float64)
-            names = [name for name, _ in content.nbest.feature_names]
-            if column.shape != (len(content.nbest.features),) or not np.isfinite(column).all():
+            names = [name for name, _ in read.nbest.feature_names]
+            if column.shape != (len(read.nbest.features),) or not np.isfinite(column).all():
                 raise ValueError(
                     f"feature {feature}: values of shape {column.shape}; expected "
-                    f"({len(content.nbest.features)},) finite values, one for each hypothesis"
+                    f"({len(read.nbest.features)},) finite values, one for each hypothesis"
                 )
             if feature in names:
                 raise ValueError(f"the lists have a feature {feature} already")
-            columns = np.hstack([content.nbest.features, column[:, np.newaxis]])
+            columns = np.hstack([read.nbest.features, column[:, np.newaxis]])
             nbest = replace(
-                content.nbest,
+                read.nbest,
                 features=np.asfortranarray(columns),
-                feature_names=(*content.nbest.feature_names, (feature, 1)),
+                feature_names=(*read.nbest.feature_names, (feature, 1)),
             )
             changed = replace(self, paths=(), in_memory=nbest, origin=origin)
-        if isinstance(self.counts, Arrays):
-            changed = replace(changed, in_memory=nbest, counts=replace(self.counts, nbest=nbest))
-        changed.__dict__["_content"] = content._replace(nbest=nbest)  # it is not read again
+        if self.counted is not None:
+            changed = replace(changed, in_memory=nbest)
+        changed.__dict__["_as_read"] = read._replace(nbest=nbest)  # it is not read again
         return changed
 
     def like(self, dev_lists: Lists) -> Lists:
@@ -412,25 +397,31 @@ class Lists:
         )
 
     @property
+    def counted(self) -> CountedLists | None:
+        """The lists, if they have statistics in place of texts."""
+        lists = self.in_memory
+        return lists if isinstance(lists, ArrayLists | DatLists) else None
+
+    @property
     def nbest(self) -> NBest:
         """The hypotheses and their features."""
-        return self._content.nbest
+        return self._as_read.nbest
 
     @property
     def references(self) -> References | None:
         """The references in the order of the lists, before any text step."""
-        return self._content.texts if self.refs else None
+        return self._as_read.texts if self.refs else None
 
     @property
     def source_lines(self) -> tuple[str, ...] | None:
         """The source text in the order of the lists."""
-        texts = self._content.texts
+        texts = self._as_read.texts
         return None if texts is None else texts.source
 
     @property
     def is_joined(self) -> bool:
         """Whether the texts were joined by ids, or segments may have been left out."""
-        texts = self._content.texts
+        texts = self._as_read.texts
         return self.drop_missing or (texts is not None and texts.ids is not None)
 
     @cached_property
@@ -475,9 +466,9 @@ class Lists:
         return registry.reader(self.format) if isinstance(self.format, str) else self.format
 
     @cached_property
-    def _content(self) -> _Content:
+    def _as_read(self) -> ListsAsRead:
         """Read lists and references and bring the texts into the order of the lists."""
-        sides = segments.Sides.of(self.refs, self.source, self.ref_links, ids=self.ids)
+        sides = Sides.of(self.refs, self.source, self.ref_links, ids=self.ids)
         vocabulary = (
             self.in_memory.texts.vocabulary if isinstance(self.in_memory, NBest) else Vocabulary()
         )
@@ -485,11 +476,11 @@ class Lists:
         names = sides.names(references, drop=self.drop_missing)
         free = references is None or names.in_references or self.drop_missing or not sides.refs
         nbest = self._merged(vocabulary, None if free else len(references or ()), names)
-        content = _Content(*sides.matched(nbest, references, names))
-        content = self._with_features(content, self.features)
-        if content.texts is not None and content.texts.source_lengths is not None:
-            check.check_links(content.nbest, content.texts.source_lengths)
-        return content
+        read = sides.matched(nbest, references, names)
+        read = self._with_features(read, self.features)
+        if read.texts is not None and read.texts.source_lengths is not None:
+            check.check_links(read.nbest, read.texts.source_lengths)
+        return read
 
     def _merged(self, vocabulary: Vocabulary, count: int | None, names: SegmentNames) -> NBest:
         """Return the lists as they stand in the files."""
@@ -525,34 +516,33 @@ class Lists:
         if not sum(map(len, lacking)):
             return self
         places = np.searchsorted(self.nbest.offsets, np.concatenate(lacking), side="right") - 1
-        return self._with(_without(self._content, set(places.tolist()), "the scores"))
+        return self._with(self._as_read.without(set(places.tolist()), "the scores"))
 
     def in_order(self) -> Lists:
         """Return the lists in the order of their ids, in which searches do not depend on files."""
         ids = self.nbest.ids
         if ids is None or unordered(ids) is None:
             return self
-        return self._with(_of_segments(self._content, in_natural_order(ids)))
+        return self._with(self._as_read.take(in_natural_order(ids)))
 
-    def _with(self, content: _Content) -> Lists:
+    def _with(self, read: ListsAsRead) -> Lists:
         changed = replace(self, origin=self.origin or self)
-        changed.__dict__["_content"] = content
+        changed.__dict__["_as_read"] = read
         return changed
 
-    def _with_features(self, content: _Content, features: Sequence[str]) -> _Content:
-        """Return the content with features; segments that lack one may be left out."""
-        source = None if content.texts is None else content.texts.source
+    def _with_features(self, read: ListsAsRead, features: Sequence[str]) -> ListsAsRead:
+        """Return the lists with features; segments that lack one may be left out."""
+        source = None if read.texts is None else read.texts.source
         lacking: set[int] = set()
         nbest = with_features(
-            content.nbest,
+            read.nbest,
             features,
             preparation=prepare.Preparation(self.pipeline),
             source_lengths=None if source is None else corpus.token_counts(source),
             lacking=lacking if self.drop_missing else None,
         )
-        if not lacking:
-            return content._replace(nbest=nbest)
-        return _without(content._replace(nbest=nbest), lacking, "a feature")
+        featured = read._replace(nbest=nbest)
+        return featured.without(lacking, "a feature") if lacking else featured
 
     def prepared(
         self, metrics: Sequence[Metric], preparation: prepare.Preparation
@@ -584,23 +574,6 @@ class Lists:
         return PreparedLists(
             nbest, replace(nbest, texts=scored), references, preparation, annotate
         )
-
-
-def _without(content: _Content, lacking: set[int], lack: str) -> _Content:
-    """Return the content without segments that lack an answer; warn of them."""
-    nbest = content.nbest
-    names = nbest.names
-    joining.warn_left_out([names[number] for number in sorted(lacking)], lack)
-    left = [number for number in range(len(nbest)) if number not in lacking]
-    if not left:
-        raise InputError(f"every segment lacks a value of {lack}; nothing is left")
-    return _of_segments(content._replace(nbest=replace(nbest, ids=names)), left)
-
-
-def _of_segments(content: _Content, order: list[int]) -> _Content:
-    """Return the content of some segments, in the given order."""
-    nbest = segments_taken(content.nbest, np.array(order))
-    return _Content(nbest, None if content.texts is None else content.texts.take(order))
 
 
 ListsLike = Lists | NBest | PathLike | Sequence[PathLike]

@@ -39,7 +39,7 @@ from ..search.weight_bootstrap import bootstrap, confidence
 from ..texts import corpus, statistics
 from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
-from .counts import Counts
+from .counts import CountedLists, counted_by
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike, preparing
 
@@ -224,9 +224,9 @@ def list_problem(
         opened(search.executor),
     ):
         length_penalty = search.length_penalty
-        if lists.counts is not None:
-            _check_counted(lists.counts, start, length_penalty, also)
-            yield _counted_problem(lists.counts, metric, setup)
+        if lists.counted is not None:
+            _check_counted(lists.counted.called, start, length_penalty, also)
+            yield _counted_problem(lists.counted, metric, setup)
             return
         if metric is None:
             raise ValueError(
@@ -288,10 +288,9 @@ def _check_lists(
 
 
 def _check_counted(
-    counts: Counts, start: Start, length_penalty: str | float | None, also: Sequence[Metric]
+    name: str, start: Start, length_penalty: str | float | None, also: Sequence[Metric]
 ) -> None:
     """Raise `ConfigError` for what lists without texts cannot have."""
-    name = counts.name
     if start.length_penalty:
         raise ConfigError(
             f"{start.origin}: weights with a length penalty ({start.length_penalty:g}) need lists "
@@ -303,10 +302,9 @@ def _check_counted(
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
 
 
-def _counted_problem(counts: Counts, metric: Metric | None, setup: Setup) -> ListProblem:
+def _counted_problem(nbest: CountedLists, metric: Metric | None, setup: Setup) -> ListProblem:
     """Return the problem of lists whose statistics are known without texts."""
-    metric, stats = counts.counted(metric)
-    nbest = counts.nbest
+    metric, stats = counted_by(nbest, metric)
     warn_of_few(len(nbest))
     _describe(metric, stats, nbest.offsets)
     return ListProblem(
@@ -317,11 +315,11 @@ def _counted_problem(counts: Counts, metric: Metric | None, setup: Setup) -> Lis
         annotate=None,
         metric=metric,
         stats=stats,
-        name=signature(metric, counts.origin),
+        name=signature(metric, nbest.origin),
         setup=setup,
         penalty=None,
         start_alpha=0.0,
-        seconds=counts.seconds,
+        seconds={},
     )
 
 

@@ -196,7 +196,7 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
     for prefix, side in (("", lists), ("test_", test)):
         if side is None:
             continue
-        if not side.paths or side.counts is not None:
+        if not side.paths or side.counted is not None:
             raise ConfigError(
                 "replicas lie in a folder and name files: give lists in files (records as JSON "
                 "lines); optimize and crossval take records and arrays too"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,30 @@ from ..texts.joining import LinesById, positions
 from .texts import PathLike, TextLike, text_file, text_files
 
 LISTS = "the n-best lists"
+
+
+class ListsAsRead(NamedTuple):
+    """Lists and the texts beside them, in one order and in memory; before any text step.
+
+    `texts` has references and source. If there is a source alone, its references are empty.
+    """
+
+    nbest: NBest
+    texts: References | None
+
+    def take(self, order: Sequence[int]) -> ListsAsRead:
+        """Return some segments, in the given order."""
+        nbest = segments_taken(self.nbest, np.array(order))
+        return ListsAsRead(nbest, None if self.texts is None else self.texts.take(order))
+
+    def without(self, lacking: set[int], lack: str) -> ListsAsRead:
+        """Return all but the segments that lack an answer; warn of these."""
+        names = self.nbest.names
+        joining.warn_left_out([names[number] for number in sorted(lacking)], lack)
+        left = [number for number in range(len(self.nbest)) if number not in lacking]
+        if not left:
+            raise InputError(f"every segment lacks a value of {lack}; nothing is left")
+        return self._replace(nbest=replace(self.nbest, ids=names)).take(left)
 
 
 @dataclass(frozen=True)
@@ -84,7 +109,7 @@ class Sides:
 
     def matched(
         self, nbest: NBest, references: References | None, names: SegmentNames
-    ) -> tuple[NBest, References | None]:
+    ) -> ListsAsRead:
         """Return lists and references of the same segments, in the order of the lists.
 
         Raises
@@ -95,7 +120,7 @@ class Sides:
         if references is None:
             if names.failed:
                 joining.warn_left_out(list(names.failed), LISTS, names.failed)
-            return _with_names(nbest, names), None
+            return ListsAsRead(_with_names(nbest, names), None)
         if references.ids is None and self._begin_with_ids(nbest):
             texts = [*self.refs, *self.links, *([] if self.source is None else [self.source])]
             by_id, _, _ = joining.joined(texts, _lists(nbest), drop=names.drop)
@@ -127,7 +152,7 @@ def _lists(nbest: NBest) -> LinesById:
 
 def _matched(
     nbest: NBest, references: References, names: SegmentNames, text: TextFile
-) -> tuple[NBest, References]:
+) -> ListsAsRead:
     """See `Sides.matched`; `text` is the first of the texts."""
     here = _names_here(nbest, names)
     if references.ids is None or (nbest.ids is None and set(here).isdisjoint(references.ids)):
@@ -139,7 +164,7 @@ def _matched(
     left_out |= names.failed
     if left_out:
         joining.warn_left_out(list(left_out), LISTS, left_out)
-    return nbest, joined
+    return ListsAsRead(nbest, joined)
 
 
 def _names_here(nbest: NBest, names: SegmentNames) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,8 @@ class DatLists(model.NBest):
         The score files, for messages.
     """
 
+    called: ClassVar[str] = "features.dat and scores.dat"
+    origin: ClassVar[str] = "stats:moses"
     stats: FloatArray
     score_name: str
     scores_in: str = "scores.dat"
