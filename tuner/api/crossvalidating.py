@@ -122,17 +122,17 @@ def _judged(
     folder: Path | None,
 ) -> dict[str, Any]:
     """Tune and judge every choice on every split."""
-    with optimizing.list_problem(
+    with optimizing.read_dev_lists(
         dev_lists,
         next(iter(metrics.values()), None),
         search,
         also=list(metrics.values())[1:],
-    ) as problem:
-        setup = problem.setup
-        judged = metrics or {choices[0].tuned_on: problem.metric}
+    ) as dev:
+        setup = dev.setup
+        judged = metrics or {choices[0].tuned_on: dev.metric}
         plan = cells.CrossPlan(
-            penalised(problem.nbest, problem.start_alpha),
-            {name: _judge(problem, judge) for name, judge in judged.items()},
+            penalised(dev.nbest, dev.start_alpha),
+            {name: _judge(dev, judge) for name, judge in judged.items()},
             start=setup.starts[0] if setup.starts else None,
             constraints=setup.constraints,
             seed=setup.seed,
@@ -183,17 +183,16 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _judge(problem: optimizing.ListProblem, metric: Metric) -> cells.Judge:
+def _judge(dev: optimizing.DevLists, metric: Metric) -> cells.Judge:
     """Return a metric with the statistics of all hypotheses."""
-    if metric is problem.metric:
-        table, signature = problem.stats, problem.name
+    if metric is dev.metric:
+        table, signature = dev.stats, dev.name
     else:
-        table = problem.statistics(metric)
-        signature = problem.preparation.signature(metric, problem.references.offsets)
+        table, signature = dev.statistics(metric), dev.signature(metric)
     if not table.is_lazy:
         return cells.Judge(metric, table, signature, cells.digest(table.rows))
     # Statistics that come later follow from the texts.
-    texts = (problem.scored.texts.tokens, problem.references.texts.tokens)
+    texts = (dev.scored.texts.tokens, dev.references.texts.tokens)
     parts = (part for tokens in texts for part in (tokens.values, tokens.offsets))
-    words = "\n".join(problem.scored.texts.vocabulary.words)
+    words = "\n".join(dev.scored.texts.vocabulary.words)
     return cells.Judge(metric, table, signature, cells.digest(words, *parts))

@@ -624,8 +624,11 @@ class PreparedLists:
 
     def best(self, weights: FeatureWeights, alpha: float) -> IntArray:
         """Return (S,) the best hypothesis of each segment under weights and a length penalty."""
-        nbest = penalised(self.nbest, alpha)
-        return best_hypotheses(nbest, weights)
+        return best_hypotheses(penalised(self.nbest, alpha), weights)
+
+    def signature(self, metric: Metric) -> str:
+        """Return the metric and everything else on which its score depends."""
+        return self.preparation.signature(metric, self.references.offsets)
 
     def statistics(self, metric: Metric, *, lazily: bool = False) -> problem.StatTable:
         """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""

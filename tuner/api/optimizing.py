@@ -30,7 +30,7 @@ from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import Contribution
 from ..search.contributions import contributions as contributions_of
 from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penalised
-from ..search.optimization import Setup, equal_weights
+from ..search.optimization import Setup
 from ..search.optimizers._base import Optimizer
 from ..search.problem import StatTable, TuningProblem
 from ..search.results import Confidence, Optimized, OtherScore
@@ -168,8 +168,8 @@ def as_weights(start: WeightsLike | None) -> Start:
 
 
 @dataclass(frozen=True, eq=False)
-class ListProblem(PreparedLists):
-    """Prepared lists, a metric, and how to search.
+class DevLists(PreparedLists):
+    """The lists tuned on, with the metric's statistics, and how to search.
 
     Parameters
     ----------
@@ -201,14 +201,13 @@ class ListProblem(PreparedLists):
     @property
     def start(self) -> FeatureWeights:
         """The start weights."""
-        starts = self.setup.starts
-        return starts[0] if starts else equal_weights(self.nbest.feature_names)
+        return self.setup.start(self.nbest.feature_names)
 
 
 @contextmanager
-def list_problem(
+def read_dev_lists(
     lists: Lists, metric: Metric | None, search: Search, *, also: Sequence[Metric] = ()
-) -> Iterator[ListProblem]:
+) -> Iterator[DevLists]:
     """Read lists and references, and compute the statistics of the metric.
 
     Parameters
@@ -226,7 +225,7 @@ def list_problem(
         length_penalty = search.length_penalty
         if lists.counted is not None:
             _check_counted(lists.counted.called, start, length_penalty, also)
-            yield _counted_problem(lists.counted, metric, setup)
+            yield _counted_lists(lists.counted, metric, setup)
             return
         if metric is None:
             raise ValueError(
@@ -257,11 +256,11 @@ def list_problem(
                 is_penalised=bool(length_penalty or start.length_penalty),
             )
             alphas = start.length_penalty or None if length_penalty is None else length_penalty
-            yield ListProblem(
+            yield DevLists(
                 **vars(read),
                 metric=metric,
                 stats=stats,
-                name=preparation.signature(metric, read.references.offsets),
+                name=read.signature(metric),
                 setup=setup,
                 penalty=None if alphas is None else LengthPenalty.parse(str(alphas)),
                 start_alpha=start.length_penalty,
@@ -302,12 +301,12 @@ def _check_counted(
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
 
 
-def _counted_problem(nbest: CountedLists, metric: Metric | None, setup: Setup) -> ListProblem:
-    """Return the problem of lists whose statistics are known without texts."""
+def _counted_lists(nbest: CountedLists, metric: Metric | None, setup: Setup) -> DevLists:
+    """Return lists whose statistics are known without texts."""
     metric, stats = counted_by(nbest, metric)
     warn_of_few(len(nbest))
     _describe(metric, stats, nbest.offsets)
-    return ListProblem(
+    return DevLists(
         nbest,
         nbest,
         corpus.no_references(nbest.texts.vocabulary, len(nbest)),
@@ -416,9 +415,9 @@ def optimize(
     dev_lists = as_lists(lists)
     if tuned_metric is not None:
         remind(tuned_metric, also)
-    prepared = list_problem(dev_lists, tuned_metric, how, also=judges)
-    with using(progress=progress), prepared as problem:
-        setup = problem.setup
+    prepared = read_dev_lists(dev_lists, tuned_metric, how, also=judges)
+    with using(progress=progress), prepared as dev:
+        setup = dev.setup
         threads, is_parallel = current().threads, samples or dev_lists.annotator is not None
         if current().cluster and setup.optimizer.restarts <= threads and not is_parallel:
             warn_of_machine(
@@ -426,30 +425,30 @@ def optimize(
                 f"and restarts where they are more than the {threads} threads here"
             )
         optimized = find_weights_and_alpha(
-            problem.nbest,
-            problem.stats,
-            problem.metric,
+            dev.nbest,
+            dev.stats,
+            dev.metric,
             setup,
-            penalty=problem.penalty,
-            start_alpha=problem.start_alpha,
+            penalty=dev.penalty,
+            start_alpha=dev.start_alpha,
         )
         warn_of(optimized.warnings)
-        nbest = penalised(problem.nbest, optimized.length_penalty or 0.0)
-        sure = _resampled(nbest, problem, optimized.weights, samples) if samples else None
-        also_scored = _other_scores(judges, problem, optimized, nbest) if judges else ()
-        scored_by = (problem.metric, problem.stats) if contributions else None
+        nbest = penalised(dev.nbest, optimized.length_penalty or 0.0)
+        sure = _resampled(nbest, dev, optimized.weights, samples) if samples else None
+        also_scored = _other_scores(judges, dev, optimized, nbest) if judges else ()
+        scored_by = (dev.metric, dev.stats) if contributions else None
         rows = contributions_of(nbest, optimized.weights, scored_by=scored_by)
-        surface = None if plot is None else _surface(nbest, problem, optimized.weights, rows)
-        seconds, annotations, by = {**problem.seconds, **optimized.seconds}, {}, ""
-        first = float(problem.metric.score(problem.stats.total(problem.nbest.offsets[:-1])))
-        if (used := problem.preparation.annotator) is not None:
+        surface = None if plot is None else _surface(nbest, dev, optimized.weights, rows)
+        seconds, annotations, by = {**dev.seconds, **optimized.seconds}, {}, ""
+        first = dev.stats.score(dev.metric, dev.nbest.offsets[:-1])
+        if (used := dev.preparation.annotator) is not None:
             seconds["annotating"] = used.seconds  # of the others
-            annotations = {"annotated": problem.stats.known, **used.counts}
+            annotations = {"annotated": dev.stats.known, **used.counts}
             by = f"{used.name}{depth(used)}"
     completed = replace(
         optimized,
         first_score=first,
-        signature=problem.name,
+        signature=dev.name,
         bootstrap=sure,
         annotations=annotations,
         annotated_by=by,
@@ -465,51 +464,48 @@ def optimize(
     return completed
 
 
-def _resampled(
-    nbest: NBest, problem: ListProblem, weights: FeatureWeights, samples: int
-) -> Confidence:
+def _resampled(nbest: NBest, dev: DevLists, weights: FeatureWeights, samples: int) -> Confidence:
     """Return how much the weights vary over resampled sets of segments."""
-    setup = replace(problem.setup, starts=(weights,), toward=problem.start)
-    tuned = dict(bootstrap(nbest, problem.stats, problem.metric, setup, range(samples)))
+    setup = replace(dev.setup, starts=(weights,), toward=dev.start)
+    tuned = dict(bootstrap(nbest, dev.stats, dev.metric, setup, range(samples)))
     return confidence([tuned[sample] for sample in range(samples)])
 
 
 def _surface(
     nbest: NBest,
-    problem: ListProblem,
+    dev: DevLists,
     weights: FeatureWeights,
     contributions: Sequence[Contribution],
 ) -> Surface | None:
     """Return the error surface of the dense feature that moves model scores most, if any does."""
     fixed = sparse_scores(nbest.sparse, weights)
-    lists = TuningProblem(nbest.features.T, nbest.offsets, problem.stats, problem.metric, fixed)
+    lists = TuningProblem(nbest.features.T, nbest.offsets, dev.stats, dev.metric, fixed)
     names = [row.name for row in contributions]
-    heaviest = surfaces(lists, problem.metric, names, weights.vector(nbest.feature_names), 1)
+    heaviest = surfaces(lists, dev.metric, names, weights.vector(nbest.feature_names), 1)
     return heaviest[0] if heaviest else None
 
 
 def _other_scores(
     metrics: Sequence[Metric],
-    problem: ListProblem,
+    dev: DevLists,
     optimized: Optimized,
     nbest: NBest,
 ) -> tuple[OtherScore, ...]:
     """Return the scores, by other metrics, of the hypotheses before and after a search."""
     choices = [
-        problem.nbest.offsets[:-1],
-        problem.best(problem.start, problem.start_alpha),
+        dev.nbest.offsets[:-1],
+        dev.best(dev.start, dev.start_alpha),
         best_hypotheses(nbest, optimized.weights),
     ]
     if optimized.unseen is not None:
         choices.append(np.asarray(optimized.unseen.rows, dtype=np.int64))
     scored = []
     for metric in metrics:
-        stats = problem.statistics(metric, lazily=True)
-        scores = [float(metric.score(stats.total(rows))) for rows in choices]
+        stats = dev.statistics(metric, lazily=True)
+        scores = [stats.score(metric, rows) for rows in choices]
         if not np.isfinite(scores).all():
             warn(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
-        signature = problem.preparation.signature(metric, problem.references.offsets)
-        scored.append(OtherScore(metric, signature, *scores))
+        scored.append(OtherScore(metric, dev.signature(metric), *scores))
     return tuple(scored)
 
 

@@ -43,12 +43,12 @@ from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .optimizing import ListProblem, Search, SearchOptions, list_problem
+from .optimizing import DevLists, Search, SearchOptions, read_dev_lists
 from .reranking import Reranked
 from .texts import PathLike
 
 MoreChoices = Callable[
-    [ListProblem, PreparedLists, FeatureWeights, Sequence[FeatureWeights]], dict[str, IntArray]
+    [DevLists, PreparedLists, FeatureWeights, Sequence[FeatureWeights]], dict[str, IntArray]
 ]
 """Takes the lists tuned on, those of the test set, the averaged weights, and those of each dense
 feature alone. Returns name -> (S,) rows of the test lists."""
@@ -107,16 +107,16 @@ def replicate(
     tests = None if test is None else as_lists(test).like(dev_lists)
     data = _data(dev_lists, tests)
     annotator = None if dev_lists.annotator is None else registry.annotator(dev_lists.annotator)
-    prepared = list_problem(dev_lists, metric, Search.of(search))
-    with using(progress=progress), prepared as problem:
-        if problem.penalty and problem.penalty.low != problem.penalty.high:
+    prepared = read_dev_lists(dev_lists, metric, Search.of(search))
+    with using(progress=progress), prepared as dev:
+        if dev.penalty and dev.penalty.low != dev.penalty.high:
             raise ConfigError(
                 f"length penalty '{search.get('length_penalty')}': replicas are averaged under "
                 f"one; give one number, as `portmert optimize` finds it in a range"
             )
-        prints = _fingerprint(problem, data, dev_lists, tests)
+        prints = _fingerprint(dev, data, dev_lists, tests)
         _check_unseen(prints)
-        test_set = read_test_lists(problem, tests)
+        test_set = read_test_lists(dev, tests)
         texts = _texts_in_order(dev_lists, tests)
         for key, contents in texts.items():
             digests = [text_digest(text) for text in contents]
@@ -127,7 +127,7 @@ def replicate(
             if texts:
                 data = with_texts(data, texts, folder.path / "texts")
             write_inputs(folder.path, data, annotator)
-            run = ReplicaRun(folder, problem, *test_set)
+            run = ReplicaRun(folder, dev, *test_set)
             numbers = range(1, replicas + 1)
             run.search_missing(numbers)
             return run.finish(numbers, baselines=baselines)
@@ -213,28 +213,28 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
 
 
 def _fingerprint(
-    problem: ListProblem, data: ListsData, lists: Lists, test: Lists | None
+    dev: DevLists, data: ListsData, lists: Lists, test: Lists | None
 ) -> dict[str, str]:
     """Return everything that the result depends on but the number of replicas: key -> value."""
-    setup = problem.setup
+    setup = dev.setup
     formats = [item.format for item in (lists, test) if item is not None]
     prints = {
         "command": "optimize",
         "portmert": portmert.__version__,
-        "metric.name": problem.metric.name(),
+        "metric.name": dev.metric.name(),
         "optimizer": repr(setup.optimizer),
         "constraints": repr(setup.constraints),
         "prior": str(setup.prior),
         "seed": str(setup.seed),
-        "length_penalty": str(problem.alpha),
+        "length_penalty": str(dev.alpha),
         "nbest_format": " ".join(
             item if isinstance(item, str) else repr(item) for item in dict.fromkeys(formats)
         ),
     }
     if lists.systems:
         prints["systems"] = " ".join(lists.systems)
-    if problem.preparation.annotator is not None:
-        prints["annotator"] = problem.preparation.annotator.fingerprint
+    if dev.preparation.annotator is not None:
+        prints["annotator"] = dev.preparation.annotator.fingerprint
     for key, item in (("features", lists), ("test_features", test)):
         parsed = [content_of(Feature.parse(spec)) for spec in (item.features if item else ())]
         prints[f"data.{key}"] = json.dumps(parsed, sort_keys=True)
@@ -243,7 +243,7 @@ def _fingerprint(
     ]
     contents: dict[str, Any] = {
         "nbest_files": reader_files,
-        "metric": problem.metric,
+        "metric": dev.metric,
         "start": [dict(item.values) for item in setup.starts],
         **{f"data.{item.name}": getattr(data, item.name) for item in fields(data)},
     }
@@ -257,7 +257,7 @@ class ReplicaRun:
     """The searches of all replicas in one folder; finished ones are read from there."""
 
     folder: RunFolder
-    problem: ListProblem
+    dev: DevLists
     test: PreparedLists | None
     test_stats: StatTable | None
 
@@ -268,17 +268,17 @@ class ReplicaRun:
             for number in numbers
             if not is_finished(self.folder.replica(number) / "result.json")
         ]
-        setup = self.problem.setup
+        setup = self.dev.setup
         setups = [replace(setup, seed=streams.replica(setup.seed, number)) for number in missing]
-        problem, workers, phase = self.problem, current().cluster, ""
-        nbest = penalised(problem.nbest, self.problem.alpha)
-        stats = problem.stats
+        dev, workers, phase = self.dev, current().cluster, ""
+        nbest = penalised(dev.nbest, self.dev.alpha)
+        stats = dev.stats
         if workers is not None:
             stats.complete()
             bare = without_texts(nbest)
             nbest, stats = workers.shared(bare), workers.shared(stats)
             phase = "replicas"
-        tasks = [(nbest, stats, problem.metric, setup) for setup in setups]
+        tasks = [(nbest, stats, dev.metric, setup) for setup in setups]
         ended = (workers or Team(1)).run(_weights_and_notices, tasks, phase=phase)
         for place, (optimized, lines) in ended:
             if missing[place] == 1:  # the first replica speaks for all
@@ -293,7 +293,7 @@ class ReplicaRun:
         finish(
             folder / "result.json",
             ReplicaResult(
-                metric=self.problem.name,
+                metric=self.dev.name,
                 seed=seed,
                 dev_score=optimized.score,
                 unseen_score=optimized.unseen_score,
@@ -315,7 +315,7 @@ class ReplicaRun:
         """Average the weights of the replicas, score them, and write all."""
         paths = [self.folder.replica(number) / "weights.json" for number in numbers]
         all_weights = [read_weights_file(path).weights for path in paths]
-        searched = penalised(self.problem.nbest, self.problem.alpha)
+        searched = penalised(self.dev.nbest, self.dev.alpha)
         # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
         sizes = [1.0] * len(all_weights)
         if len(searched.texts) > len(searched):
@@ -323,17 +323,17 @@ class ReplicaRun:
                 spread_size(vector, searched, origin=str(path)) or 1.0
                 for vector, path in zip(all_weights, paths, strict=True)
             ]
-        weights = averaged_within(self.problem.setup.constraints, all_weights, sizes)
+        weights = averaged_within(self.dev.setup.constraints, all_weights, sizes)
         self._write_weights(self.folder.path / "weights.json", weights)
         rows = [self._row(number) for number in numbers]
         shares = contributions(searched, weights)
         document = write_result(
             self.folder.path,
-            self.problem.metric,
+            self.dev.metric,
             rows,
             all_weights,
             (
-                self._dev(weights, self.problem.alpha),
+                self._dev(weights, self.dev.alpha),
                 None,
                 self._test(weights, self.folder.path / "test"),
             ),
@@ -345,33 +345,33 @@ class ReplicaRun:
         )
         more_choices = baselines if callable(baselines) else None
         files = self._baselines(numbers, weights, more_choices) if baselines else {}
-        path, metric = self.folder.path, self.problem.metric
+        path, metric = self.folder.path, self.dev.metric
         return Replicas(weights, document, metric, path, baselines=files, contributions=shares)
 
     def _before(self) -> dict[str, dict[str, float | None]]:
         """Return the scores of the first hypotheses, and under the start weights."""
-        problem, test, stats = self.problem, self.test, self.test_stats
-        start = self._test(self.problem.start, None)
-        first = self._score(problem.stats, problem.nbest.offsets[:-1])
+        dev, test, stats = self.dev, self.test, self.test_stats
+        start = self._test(self.dev.start, None)
+        first = self._score(dev.stats, dev.nbest.offsets[:-1])
         unseen = None
         if test is not None and stats is not None:
             unseen = self._score(stats, test.nbest.offsets[:-1]).score
         return {
             "first": {"dev_score": first.score, "test_score": unseen},
             "start": {
-                "dev_score": self._dev(self.problem.start, problem.start_alpha).score,
+                "dev_score": self._dev(self.dev.start, dev.start_alpha).score,
                 "test_score": None if start is None else start.score,
             },
         }
 
     def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
-        WeightsFile(weights, length_penalty=self.problem.alpha).written(weights, path)
+        WeightsFile(weights, length_penalty=self.dev.alpha).written(weights, path)
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
-        return self._score(self.problem.stats, self.problem.best(weights, alpha))
+        return self._score(self.dev.stats, self.dev.best(weights, alpha))
 
     def _score(self, stats: StatTable, rows: IntArray) -> Scored:
-        metric, total = self.problem.metric, stats.total(rows)
+        metric, total = self.dev.metric, stats.total(rows)
         return Scored(float(finite_scores(metric, total)), metric.parts(total))
 
     def _test(self, weights: FeatureWeights, folder: Path | None) -> Scored | None:
@@ -379,7 +379,7 @@ class ReplicaRun:
         if self.test is None:
             return None
         read, stats = self.test, self.test_stats
-        rows = read.best(weights, self.problem.alpha)
+        rows = read.best(weights, self.dev.alpha)
         scored = None if stats is None else self._score(stats, rows)
         if folder is not None:
             folder.mkdir(exist_ok=True)
@@ -388,7 +388,7 @@ class ReplicaRun:
                 best = taken(read.nbest, rows, np.arange(len(rows) + 1))
                 write_nbest(replace(best, sparse=None), folder / "nbest.gz", weights)
             if scored is not None:
-                content = {"metric": self.problem.name, **asdict(scored)}
+                content = {"metric": self.dev.name, **asdict(scored)}
                 write_json(folder / "scores.json", content)
         return scored
 
@@ -407,16 +407,16 @@ class ReplicaRun:
         weights = {
             folder.name: read_weights_file(folder / "weights.json").weights for folder in folders
         } | {"averaged": average}
-        choices = {name: read.best(vector, self.problem.alpha) for name, vector in weights.items()}
+        choices = {name: read.best(vector, self.dev.alpha) for name, vector in weights.items()}
         choices["first"] = read.nbest.offsets[:-1]
         singles = dict(self._single_features())
         for name, alone in singles.items():
             choices[f"only {name}"] = read.best(alone, 0.0)
         if more_choices is not None:
-            choices |= more_choices(self.problem, read, average, list(singles.values()))
+            choices |= more_choices(self.dev, read, average, list(singles.values()))
         if stats is not None:
             stats.need(np.arange(len(stats.rows)))
-            offsets, metric = read.nbest.offsets, self.problem.metric
+            offsets, metric = read.nbest.offsets, self.dev.metric
             choices["oracle"] = oracle(stats.rows, offsets, metric, choices["averaged"])[1]
         return {
             name: _written(read.nbest, rows, self.folder.path / "test" / f"choice-{number}.txt")
@@ -425,7 +425,7 @@ class ReplicaRun:
 
     def _single_features(self) -> Iterator[tuple[str, FeatureWeights]]:
         """Yield weights of each dense feature alone, named; of two signs the better on dev."""
-        names = self.problem.nbest.feature_names
+        names = self.dev.nbest.feature_names
         labels = [
             name if size == 1 else f"{name}[{place}]"
             for name, size in names
@@ -436,7 +436,7 @@ class ReplicaRun:
                 FeatureWeights.from_vector(names, sign * unit) for sign in (1.0, -1.0)
             )
             change = self._dev(negative, 0.0).score - self._dev(positive, 0.0).score
-            gain = self.problem.metric.oriented(change)
+            gain = self.dev.metric.oriented(change)
             yield (f"-{label}", negative) if gain > 0 else (label, positive)
 
 
@@ -456,15 +456,15 @@ def as_lines(lines: Iterable[str]) -> str:
 
 
 def read_test_lists(
-    problem: ListProblem, lists: Lists | None
+    dev: DevLists, lists: Lists | None
 ) -> tuple[PreparedLists | None, StatTable | None]:
     """Read the lists of the test set, if there are any, and compute the metric if possible."""
     if lists is None:
         return None, None
-    metric = problem.metric
+    metric = dev.metric
     scorable = not metric.of_lists and (bool(lists.refs) or not metric.reads_references)
-    read = lists.prepared([metric] if scorable else [], problem.preparation)
-    _check_same_features(problem.nbest, read.nbest)
+    read = lists.prepared([metric] if scorable else [], dev.preparation)
+    _check_same_features(dev.nbest, read.nbest)
     if not scorable:
         if lists.refs:
             notice(f"{metric.name()} has no scores of the test lists: they are not scored")

@@ -368,7 +368,7 @@ class Outcomes:
 
     def choices(
         self,
-        problem: optimizing.ListProblem,
+        dev: optimizing.DevLists,
         test: PreparedLists,
         average: FeatureWeights,
         alone: Sequence[FeatureWeights],
@@ -382,12 +382,12 @@ class Outcomes:
         """
         if not self.scores:
             return {}
-        dev, nbest, alpha = problem.nbest, test.nbest, problem.alpha
+        tuned, nbest, alpha = dev.nbest, test.nbest, dev.alpha
         signs = np.sum(
-            [single.vector(dev.feature_names, origin="weights") for single in alone], axis=0
+            [single.vector(tuned.feature_names, origin="weights") for single in alone], axis=0
         )
-        spread = within_segment_spread(np.ascontiguousarray(dev.features.T), dev.offsets)
-        equal = FeatureWeights.from_vector(dev.feature_names, signs / spread)
+        spread = within_segment_spread(np.ascontiguousarray(tuned.features.T), tuned.offsets)
+        equal = FeatureWeights.from_vector(tuned.feature_names, signs / spread)
         by_name = {"equal weights": test.best(equal, alpha)}
         if self.answers:
             scores = model_scores(penalised(nbest, alpha), average)

@@ -60,8 +60,7 @@ def contributions(
                 nbest.feature_names, np.where(np.arange(len(vector)) == column, 0.0, vector)
             )
             others = FeatureWeights({**weights.values, **fewer.values})
-            rows_chosen = best_hypotheses(nbest, others)
-            without[column] = float(metric.score(stats.total(rows_chosen)))
+            without[column] = stats.score(metric, best_hypotheses(nbest, others))
     labels = value_labels(nbest.feature_names)
     columns = zip(labels, vector.tolist(), shares.tolist(), without, strict=True)
     return [Contribution(*column) for column in columns]

@@ -146,13 +146,12 @@ def find_weights_and_alpha(
     on_grid = [tried[alpha] for alpha in grid(penalty) if alpha in tried]
     estimates = [result.unseen for result in on_grid if result.unseen is not None]
     unseen = typical(estimates, stats, metric) if estimates else None
-    start = setup.starts[0] if setup.starts else optimization.equal_weights(nbest.feature_names)
-    at_start = penalised(nbest, start_alpha)
-    best = best_hypotheses(at_start, start)
+    start = setup.start(nbest.feature_names)
+    at_start = best_hypotheses(penalised(nbest, start_alpha), start)
     return replace(
         tried[alpha],
         length_penalty=alpha,
-        start_score=float(metric.score(stats.total(best))),
+        start_score=stats.score(metric, at_start),
         known=stats.known,
         line_searches=sum(result.line_searches for result in tried.values()),
         cpu_seconds=sum(result.cpu_seconds for result in tried.values()),

@@ -51,6 +51,10 @@ class Setup:
     prior: float = 0.0
     toward: FeatureWeights | None = None
 
+    def start(self, names: FeatureNames) -> FeatureWeights:
+        """Return the first start of a search of these features."""
+        return self.starts[0] if self.starts else equal_weights(names)
+
 
 def find_weights(
     nbest: NBest,
@@ -91,9 +95,9 @@ def find_weights(
     def score(weights: FeatureWeights) -> float:
         """Score as `portmert rerank` chooses."""
         best = model.best_hypotheses(nbest, weights)
-        return float(metric.score(stats.total(best if segments is None else best[segments])))
+        return stats.score(metric, best if segments is None else best[segments])
 
-    start = setup.starts[0] if setup.starts else equal_weights(nbest.feature_names)
+    start = setup.start(nbest.feature_names)
     space = _search_space(nbest, stats, metric, setup, segments=segments)
     start_score = score(start)
     if space.problem.width:
@@ -206,7 +210,7 @@ def _search_space(
 ) -> SearchSpace:
     """Pose the problem of a list's features under the constraints."""
     names = nbest.feature_names
-    starts = setup.starts or (equal_weights(names),)
+    starts = setup.starts or (setup.start(names),)
     lists, sparse_names = _list_problem(nbest, stats, metric, starts[0], setup)
     if not (names or sparse_names):
         raise InputError(

@@ -93,6 +93,10 @@ class StatTable:
         total: FloatArray = self.take(hypotheses).sum(axis=0)
         return total
 
+    def score(self, metric: Metric, hypotheses: IntArray) -> float:
+        """Return the metric's score of (n,) hypotheses; they are known from now on."""
+        return float(metric.score(self.total(hypotheses)))
+
     def take(self, hypotheses: IntArray) -> FloatArray:
         """Return the (n, K) float64 statistics of (n,) known hypotheses, in any order."""
         return np.asarray(np.take(self.rows, hypotheses, axis=0), dtype=np.float64)

@@ -348,7 +348,7 @@ def _scores(plan: CrossPlan, best: IntArray, split: int) -> Scores:
     seen, unseen = (best[part] for part in plan.parts(split))
 
     def score(judged: Judge, rows: IntArray) -> float:
-        return float(judged.metric.score(judged.stats.total(rows)))
+        return judged.stats.score(judged.metric, rows)
 
     return {
         label: (score(judged, seen), score(judged, unseen))

@@ -211,7 +211,7 @@ class DevSet:
             key = self.key(metric)
 
             def score(metric: Metric = metric) -> float:
-                return float(metric.score(self.stats(metric, nbest()).total(all_segments(self))))
+                return self.stats(metric, nbest()).score(metric, all_segments(self))
 
             scores[label] = float(stored.get(key and f"{key}|{content}", score))
         return scores

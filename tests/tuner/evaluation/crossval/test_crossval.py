@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.tuner.api.counts import counted_by
 from portmert.tuner.api.crossvalidating import crossval
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.base.context import using
@@ -34,8 +35,8 @@ def plan_of(segments=6, **given):
     features = np.tile([[2.0, 1.0], [1.0, 2.0]], (segments, 1, 1))
     scores = np.tile([0.25, 0.75], (segments, 1))
     lists = Lists.from_arrays(features, scores=scores, feature_names=["A", "B"])
-    metric, stats = lists.counts.counted(None)
-    return CrossPlan(lists.counts.nbest, {"mean": Judge(metric, stats, "mean|v", "d")}, **given)
+    metric, stats = counted_by(lists.nbest, None)
+    return CrossPlan(lists.nbest, {"mean": Judge(metric, stats, "mean|v", "d")}, **given)
 
 
 @given(st.integers(2, 60), st.integers(0, 2**32), st.integers(0, 20), st.data())
