@@ -1,6 +1,6 @@
 """Make the n-best lists of configs/speech with a real recogniser, from spoken digits.
 
-python tests/bench/speech_lists.py RECORDINGS FOLDER [--utterances N] [--size N]
+python tests/bench/speech_lists.py RECORDINGS FOLDER [--utterances N] [--size N] [--beam BEAM]
 
 RECORDINGS is the folder of that name in the GitHub repository
 Jakobovski/free-spoken-digit-dataset (CC BY-SA 4.0). Needs `pip install pocketsphinx numpy`, whose
@@ -11,6 +11,9 @@ digits and words that sound like them, all equally likely, so that its lattices 
 Hypotheses are the best paths under acoustic score and a bigram model of digit strings; written
 are, as Kaldi does, the words and the two costs of each hypothesis, and the references. Utterances
 without a path are left out; every second one is of the dev set, the others are of the test set.
+
+With --beam, lattices are written too: those of PocketSphinx with the scores of the bigram model on
+their links, without links whose best path is further below the best one than BEAM.
 """
 
 from __future__ import annotations
@@ -50,6 +53,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--utterances", type=int, default=500)
     parser.add_argument("--size", type=int, default=25)
+    parser.add_argument("--beam", type=float)
     given = parser.parse_args()
     rng = random.Random(7)
     chain = [[rng.random() ** 4 for _ in DIGITS] for _ in DIGITS]
@@ -57,16 +61,23 @@ def main() -> None:
     model = Bigrams([drawn(chain, rng) for _ in range(300)])
     with tempfile.TemporaryDirectory() as name:
         recogniser = open_recogniser(Path(name))
-        rows = []
+        rows, slfs = [], {}
         for digits, paths in strings:
             speaker = paths[0].stem.split("_")[1]
             utterance = f"{speaker}-{len(rows):03d}"
             lattice = recognised(recogniser, paths, Path(name, "lattice"))
             found = best_paths(lattice, model, given.size)
             rows.append((utterance, [DIGITS[n] for n in digits], found))
+            if found and given.beam is not None:
+                arcs = pruned(*with_bigrams(lattice, model), given.beam)
+                slfs[utterance] = slf(utterance, arcs).encode()
     rows = sorted(row for row in rows if row[2])
-    write(given.folder / "dev", rows[::2])
-    write(given.folder / "test", rows[1::2])
+    for name, part in (("dev", rows[::2]), ("test", rows[1::2])):
+        write(given.folder / name, part)
+        for utterance in [row[0] for row in part if row[0] in slfs]:
+            file = given.folder / name / "lattices" / f"{utterance}.slf.gz"
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(gzip.compress(slfs[utterance], mtime=0))
 
 
 def drawn(chain: list[list[float]], rng: random.Random) -> list[int]:
@@ -154,6 +165,19 @@ def recognised(recogniser: pocketsphinx.Decoder, paths: list[Path], lattice: Pat
     return lattice.read_text()
 
 
+def read_lattice(
+    lattice: str,
+) -> tuple[dict[int, tuple[float, str]], dict[int, list[tuple[int, float]]], int, int]:
+    """Return times and words of nodes, links from each node, and the first and the last node."""
+    nodes = {int(n): (float(t), word) for n, t, word in NODE.findall(lattice)}
+    links = defaultdict(list)
+    for first, second, acoustic in LINK.findall(lattice):
+        if float(acoustic) > NO_PATH:
+            links[int(first)].append((int(second), float(acoustic)))
+    start, end = (int(re.search(rf"{key}=(\d+)", lattice)[1]) for key in ("start", "end"))
+    return nodes, links, start, end
+
+
 def best_paths(
     lattice: str, model: Bigrams, size: int
 ) -> list[tuple[tuple[str, ...], float, float]]:
@@ -161,13 +185,7 @@ def best_paths(
 
     Of paths with the same words the one with the best acoustic score stands for all.
     """
-    nodes = {int(n): (float(t), word) for n, t, word in NODE.findall(lattice)}
-    start = int(re.search(r"start=(\d+)", lattice)[1])
-    end = int(re.search(r"end=(\d+)", lattice)[1])
-    links = defaultdict(list)
-    for first, second, acoustic in LINK.findall(lattice):
-        if float(acoustic) > NO_PATH:
-            links[int(first)].append((int(second), float(acoustic)))
+    nodes, links, start, end = read_lattice(lattice)
     partial: dict[int, dict[tuple[str, ...], tuple[float, float]]] = defaultdict(dict)
     partial[start] = {(): (0.0, 0.0)}
 
@@ -192,6 +210,66 @@ def best_paths(
                 if known is None or known[0] < acoustic + passed:
                     partial[target][longer] = (acoustic + passed, log)
     return []
+
+
+State = tuple[int, str]
+"""A node of a lattice, and the last word before it or in it."""
+Arc = tuple[State, State, float, float]
+"""The states it leads from and to, acoustic and language model score."""
+
+
+def with_bigrams(lattice: str, model: Bigrams) -> tuple[list[Arc], State, State]:
+    """Return the arcs of a lattice with scores of the model, the first and the last state."""
+    nodes, links, start, end = read_lattice(lattice)
+    words: dict[int, dict[str, None]] = defaultdict(dict)
+    words[start]["<s>"] = None
+    arcs = []
+    for node in sorted(nodes, key=lambda n: (nodes[n][0], -n)):
+        for last, (target, acoustic) in itertools.product(words[node], links[node]):
+            word, log = nodes[target][1], 0.0
+            if target == end:
+                word, log = "", model.log(last, "</s>")
+            elif word in WORDS:
+                log = model.log(last, word)
+            else:
+                word = last
+            words[target][word] = None
+            arcs.append(((node, last), (target, word), acoustic, log))
+    return arcs, (start, "<s>"), (end, "")
+
+
+def pruned(arcs: list[Arc], start: State, end: State, beam: float) -> list[Arc]:
+    """Return the arcs of which a path is at most `beam` below the best one."""
+    scores = [acoustic + WEIGHTS[0] * language for *_, acoustic, language in arcs]
+    before, behind = defaultdict(lambda: -math.inf, {start: 0.0}), defaultdict(lambda: -math.inf)
+    behind[end] = 0.0
+    for (tail, head, *_), score in zip(arcs, scores, strict=True):
+        before[head] = max(before[head], before[tail] + score)
+    for (tail, head, *_), score in zip(reversed(arcs), reversed(scores), strict=True):
+        behind[tail] = max(behind[tail], behind[head] + score)
+    return [
+        arc for arc, score in zip(arcs, scores, strict=True)
+        if before[arc[0]] + score + behind[arc[1]] >= before[end] - beam
+    ]  # fmt: skip
+
+
+def slf(utterance: str, arcs: list[Arc]) -> str:
+    """Return a lattice in HTK's format, with words on its links."""
+    numbers: dict[State, int] = {}
+    for tail, head, *_ in arcs:
+        numbers.setdefault(tail, len(numbers))
+        numbers.setdefault(head, len(numbers))
+    end = numbers[arcs[-1][1]]
+    lines = ["VERSION=1.0", f"UTTERANCE={utterance}", f"lmscale={WEIGHTS[0]:g} wdpenalty=0"]
+    lines += [f"start=0 end={end}", f"N={len(numbers)} L={len(arcs)}"]
+    lines += [f"I={number}" for number in numbers.values()]
+    for number, (tail, head, acoustic, language) in enumerate(arcs):
+        word = head[1] if language and head[1] else "!NULL"
+        lines.append(
+            f"J={number} S={numbers[tail]} E={numbers[head]} W={word} a={acoustic:.2f} "
+            f"l={language:.3f}"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def write(folder: Path, rows: list) -> None:

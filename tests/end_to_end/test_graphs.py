@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import portmert
@@ -80,6 +81,30 @@ def test_optimize_and_rerank_go_from_lattices_to_their_output(tmp_path, lattices
     reranked = portmert.rerank(lists, out)
     assert (tmp_path / "best").read_text().splitlines() == list(reranked.lines)
     assert reranked.ids == ("utt-2", "utt-10", "utt-30")
+
+
+def test_rerank_tune_goes_from_folders_of_lattices_to_a_tested_result(tmp_path, lattices):
+    refs = ("--ref", tmp_path / "text", "--test-ref", tmp_path / "text", "--ids")
+    command = ("rerank-tune", "--metric", "wer", "--graphs", lattices, "--test-graphs", lattices,
+               *refs, "--out-dir", tmp_path / "tuned", "--replicas", 2)  # fmt: skip
+    document = json.loads(run(*command, "--json", "-").stdout)
+    scores = {one["system"]: one["score"] for one in document["comparison"]["scores"]}
+    assert scores["first"] == pytest.approx(1 / 2)
+    assert scores["averaged"] == pytest.approx(5 / 6)
+    assert (tmp_path / "tuned/output.txt").read_text() == "the hat\nthe cat\nthe cat\n"
+    again = run(*command)
+    assert "new hypotheses in the search graphs" in again.stderr
+    (lattices / "utt-2.slf").write_text(LATTICE.format(3))
+    assert "holds work of another experiment" in fault(*command)
+
+
+def test_weights_in_the_header_of_a_lattice_are_the_start(tmp_path):
+    header = "base=10 lmscale=3 wdpenalty=-0.5\nstart"
+    (tmp_path / "lattice").write_text(LATTICE.format(2).replace("start", header))
+    lists = portmert.Lists.from_graphs(tmp_path / "lattice", size=1)
+    expected = {"length": -0.5 * np.log(10), "acoustic": 1.0, "language": 3.0}
+    found = {name: value for name, (value,) in lists.strings.start.values.items()}
+    assert found == pytest.approx(expected)
 
 
 def test_wrong_graphs_are_told_in_one_line(tmp_path, lattices):

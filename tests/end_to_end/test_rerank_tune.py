@@ -281,7 +281,8 @@ def test_other_features_are_other_work(folder, numbers):
     assert "data.features was" in fault(
         "rerank-tune", *DEV, *TEST, *MERT, *TEST_REF, "--metric", "bleu", "--out-dir", folder
     )
-    assert "--nbest" in fault("rerank-tune", "--metric", "bleu", status=2)
+    without = fault("rerank-tune", *DEV, "--metric", "bleu", "--out-dir", folder, status=2)
+    assert "Missing option '--test-nbest'" in without
     assert numbers
 
 

@@ -460,7 +460,7 @@ def _graphs(folder):
     for name, text in texts.items():
         place = new_place(folder, f"graphs-{name}")
         (place / "graph").write_text(text, encoding="utf-8")
-        columns = Graphs.read([place / "graph"], Vocabulary()).ones
+        columns = Graphs.read([place / "graph"]).start()
         (place / "weights").write_text(columns.to_json(), encoding="utf-8")
         call = ("rerank", "--graphs", "{}", "--weights", "weights", "--mbr", "chrf")
         yield Target(place.name, (*call, "--out", "best"), ("graph",), out=("best",), packs=True)

@@ -291,11 +291,13 @@ class Lists:
             Search graphs in place of lists: a file with all segments, a folder with a file for
             each, or an archive, with the id of a segment above its graph.
         weights
-            The weights under which strings are best. Default: all 1.
+            The weights under which strings are best. Default: 1, of words 0, or what the graphs
+            name.
         size
             Number of strings of each segment.
         around
-            Add half as many under each of eight random weights around, for a search.
+            Add half as many under each of eight random weights around, and let a search add those
+            under the weights that it finds, and search again, while many of them are new.
         graph_format : NAME[:OPTION=VALUE,...]
             Format of the search graphs; auto guesses it from the content. `portmert components
             graph-reader` explains the formats and their options.
@@ -317,8 +319,19 @@ class Lists:
             weights = read_weights(weights)
         elif isinstance(weights, Mapping):
             weights = FeatureWeights.of(weights)
-        strings = BestStrings(paths, reader, weights, size, around)
+        strings = BestStrings(paths, reader, () if weights is None else (weights,), size, around)
         return cls(in_memory=strings, **options)
+
+    @property
+    def strings(self) -> BestStrings | None:
+        """What lists of search graphs are made of; None for other lists."""
+        return self.in_memory if isinstance(self.in_memory, BestStrings) else None
+
+    def under(self, weights: Iterable[FeatureWeights]) -> Lists:
+        """Return lists of search graphs with the best strings under more weights; others as is."""
+        if self.strings is None:
+            return self
+        return replace(self, in_memory=self.strings.under(weights))
 
     @checked
     def with_feature(self, feature: str, values: ArrayLike | None = None) -> Lists:
@@ -469,9 +482,11 @@ class Lists:
     def _as_read(self) -> ListsAsRead:
         """Read lists and references and bring the texts into the order of the lists."""
         sides = Sides.of(self.refs, self.source, self.ref_links, ids=self.ids)
-        vocabulary = (
-            self.in_memory.texts.vocabulary if isinstance(self.in_memory, NBest) else Vocabulary()
-        )
+        vocabulary = Vocabulary()
+        if isinstance(self.in_memory, NBest):
+            vocabulary = self.in_memory.texts.vocabulary
+        elif self.strings is not None:
+            vocabulary = self.strings.graphs.columns.vocabulary
         references = sides.references(vocabulary, drop=self.drop_missing)
         names = sides.names(references, drop=self.drop_missing)
         free = references is None or names.in_references or self.drop_missing or not sides.refs
@@ -486,8 +501,8 @@ class Lists:
         """Return the lists as they stand in the files."""
         if isinstance(self.in_memory, NBest):
             return self.in_memory
-        if isinstance(self.in_memory, BestStrings):
-            return self.in_memory.nbest(vocabulary, count, names)
+        if self.strings is not None:
+            return self.strings.nbest(count, names)
         sources: Sequence[Any] = self._sources
 
         def read(paths: Sequence[Any]) -> NBest:

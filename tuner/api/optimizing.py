@@ -15,9 +15,17 @@ from portmert.metrics._base import IntArray, Metric, rows_taken
 
 from ..base import arguments
 from ..base.context import Progress, current, using
-from ..base.errors import ConfigError, faults_at, suggest
+from ..base.errors import ConfigError, counted, faults_at, suggest
 from ..base.numbers import Natural, NonNegative
-from ..base.warn import notice, notices_once, warn, warn_of, warn_of_machine, warnings_so_far
+from ..base.warn import (
+    notice,
+    notices_once,
+    unsaid,
+    warn,
+    warn_of,
+    warn_of_machine,
+    warnings_so_far,
+)
 from ..components import external, registry
 from ..components.feature_checks import doubtful_features
 from ..components.features import Feature
@@ -25,6 +33,7 @@ from ..components.formula import Formula
 from ..executors.opening import opened
 from ..nbest.check import length_order, warn_of_few
 from ..nbest.model import NBest, best_hypotheses, model_scores, sparse_scores
+from ..runs.harvests import LITTLE, MOST
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import Contribution
@@ -231,6 +240,8 @@ def read_dev_lists(
             raise ValueError(
                 "give a metric; or scores, as in Lists.from_arrays(features, scores=...)"
             )
+        if lists.strings is not None and not setup.starts:
+            setup = replace(setup, starts=(lists.strings.start,))
         lists = lists.scored_by([metric, *also]).in_order()
         if length_penalty is None and start.length_penalty:
             notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
@@ -266,6 +277,36 @@ def read_dev_lists(
                 start_alpha=start.length_penalty,
                 seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
             )
+
+
+def harvested(lists: Lists, metric: Metric | None, search: Search) -> Lists:
+    """Return lists of search graphs with the strings that searches find, while many are new.
+
+    Other lists are returned as they are.
+    """
+    if lists.strings is None or not lists.strings.around:
+        return lists
+    for _ in range(MOST):
+        with unsaid(), read_dev_lists(lists, metric, search) as dev:
+            found = _found(dev)
+        before = len(lists.nbest.features)
+        lists = lists.under([found.weights])
+        new = len(lists.nbest.features) - before
+        notice(f"{counted(new, 'new hypothesis')} in the search graphs")
+        if new <= LITTLE * before:
+            break
+    return lists
+
+
+def _found(dev: DevLists) -> Optimized:
+    return find_weights_and_alpha(
+        dev.nbest,
+        dev.stats,
+        dev.metric,
+        dev.setup,
+        penalty=dev.penalty,
+        start_alpha=dev.start_alpha,
+    )
 
 
 def _check_lists(
@@ -415,6 +456,8 @@ def optimize(
     dev_lists = as_lists(lists)
     if tuned_metric is not None:
         remind(tuned_metric, also)
+    with using(progress=progress):
+        dev_lists = harvested(dev_lists, tuned_metric, how)
     prepared = read_dev_lists(dev_lists, tuned_metric, how, also=judges)
     with using(progress=progress), prepared as dev:
         setup = dev.setup
@@ -424,14 +467,7 @@ def optimize(
                 f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
                 f"and restarts where they are more than the {threads} threads here"
             )
-        optimized = find_weights_and_alpha(
-            dev.nbest,
-            dev.stats,
-            dev.metric,
-            setup,
-            penalty=dev.penalty,
-            start_alpha=dev.start_alpha,
-        )
+        optimized = _found(dev)
         warn_of(optimized.warnings)
         nbest = penalised(dev.nbest, optimized.length_penalty or 0.0)
         sure = _resampled(nbest, dev, optimized.weights, samples) if samples else None

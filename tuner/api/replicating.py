@@ -26,6 +26,7 @@ from ..base.team import Team
 from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..components.features import Feature
+from ..graphs.collection import files_of
 from ..nbest.model import NBest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
@@ -43,7 +44,7 @@ from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .optimizing import DevLists, Search, SearchOptions, read_dev_lists
+from .optimizing import DevLists, Search, SearchOptions, harvested, read_dev_lists
 from .reranking import Reranked
 from .texts import PathLike
 
@@ -107,7 +108,10 @@ def replicate(
     tests = None if test is None else as_lists(test).like(dev_lists)
     data = _data(dev_lists, tests)
     annotator = None if dev_lists.annotator is None else registry.annotator(dev_lists.annotator)
-    prepared = read_dev_lists(dev_lists, metric, Search.of(search))
+    how = Search.of(search)
+    with using(progress=progress):
+        dev_lists = harvested(dev_lists, metric, how)
+    prepared = read_dev_lists(dev_lists, metric, how)
     with using(progress=progress), prepared as dev:
         if dev.penalty and dev.penalty.low != dev.penalty.high:
             raise ConfigError(
@@ -116,7 +120,10 @@ def replicate(
             )
         prints = _fingerprint(dev, data, dev_lists, tests)
         _check_unseen(prints)
-        test_set = read_test_lists(dev, tests)
+        of_graphs = tests if tests is not None and tests.strings is not None else None
+        test_set = read_test_lists(dev, None if of_graphs else tests)
+        if of_graphs:
+            _check_same_features(dev.nbest, of_graphs.nbest)
         texts = _texts_in_order(dev_lists, tests)
         for key, contents in texts.items():
             digests = [text_digest(text) for text in contents]
@@ -130,6 +137,11 @@ def replicate(
             run = ReplicaRun(folder, dev, *test_set)
             numbers = range(1, replicas + 1)
             run.search_missing(numbers)
+            if of_graphs:
+                choosing = [run.averaged(numbers), *run.of_replicas(numbers).values()]
+                alone = [weights for _, weights in run.single_features()]
+                tests = of_graphs.under([*choosing, *alone])
+                run = ReplicaRun(folder, dev, *read_test_lists(dev, tests))
             return run.finish(numbers, baselines=baselines)
 
 
@@ -196,14 +208,15 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
     for prefix, side in (("", lists), ("test_", test)):
         if side is None:
             continue
-        if not side.paths or side.counted is not None:
+        files = side.paths if side.strings is None else files_of(side.strings.paths)
+        if not files or side.counted is not None:
             raise ConfigError(
                 "replicas lie in a folder and name files: give lists in files (records as JSON "
                 "lines); optimize and crossval take records and arrays too"
             )
         source = paths("the source", () if side.source is None else (side.source,))
         by_name |= {
-            f"{prefix}lists": paths("lists", side.paths),
+            f"{prefix}lists": paths("lists", files),
             f"{prefix}references": paths("references", side.refs),
             f"{prefix}source": source[0] if source else None,
             f"{prefix}reference_links": paths("links of references", side.ref_links),
@@ -247,6 +260,9 @@ def _fingerprint(
         "start": [dict(item.values) for item in setup.starts],
         **{f"data.{item.name}": getattr(data, item.name) for item in fields(data)},
     }
+    made_of = [item.strings for item in (lists, test) if item is not None and item.strings]
+    if made_of:
+        contents["graphs"] = [strings.content for strings in made_of]
     for key, value in contents.items():
         prints[key] = json.dumps(content_of(value), sort_keys=True)
     return prints
@@ -289,7 +305,6 @@ class ReplicaRun:
     def _write(self, folder: Path, seed: int, optimized: Optimized) -> None:
         folder.mkdir(exist_ok=True)
         self._write_weights(folder / "weights.json", optimized.weights)
-        test = self._test(optimized.weights, folder / "test")
         finish(
             folder / "result.json",
             ReplicaResult(
@@ -298,34 +313,44 @@ class ReplicaRun:
                 dev_score=optimized.score,
                 unseen_score=optimized.unseen_score,
                 unseen_error=optimized.unseen_error,
-                test_score=None if test is None else test.score,
                 warnings=optimized.warnings,
             ),
         )
 
-    def _row(self, number: int) -> dict[str, Any]:
-        """Return what result.json says of a replica."""
+    def _row(self, number: int, weights: FeatureWeights) -> dict[str, Any]:
+        """Return what result.json says of a replica; write and score its choice."""
         folder = self.folder.replica(number)
         result = vars(read_file(folder / "result.json", ReplicaResult))
         del result["metric"]
         warn_of(result.pop("warnings"))
-        return {"folder": folder.name, **result}
+        test = self._test(weights, folder / "test")
+        return {"folder": folder.name, **result, "test_score": test and test.score}
+
+    def of_replicas(self, numbers: Iterable[int]) -> dict[str, FeatureWeights]:
+        """Return the weights of each replica, by the name of its folder."""
+        folders = map(self.folder.replica, numbers)
+        return {one.name: read_weights_file(one / "weights.json").weights for one in folders}
+
+    def averaged(self, numbers: Iterable[int]) -> FeatureWeights:
+        """Return the average of the replicas' weights."""
+        by_name = self.of_replicas(numbers)
+        searched = penalised(self.dev.nbest, self.dev.alpha)
+        # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
+        sizes = [1.0] * len(by_name)
+        if len(searched.texts) > len(searched):
+            sizes = [
+                spread_size(weights, searched, origin=name) or 1.0
+                for name, weights in by_name.items()
+            ]
+        constraints = self.dev.setup.constraints
+        return averaged_within(constraints, list(by_name.values()), sizes)
 
     def finish(self, numbers: Sequence[int], *, baselines: bool | MoreChoices) -> Replicas:
         """Average the weights of the replicas, score them, and write all."""
-        paths = [self.folder.replica(number) / "weights.json" for number in numbers]
-        all_weights = [read_weights_file(path).weights for path in paths]
-        searched = penalised(self.dev.nbest, self.dev.alpha)
-        # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
-        sizes = [1.0] * len(all_weights)
-        if len(searched.texts) > len(searched):
-            sizes = [
-                spread_size(vector, searched, origin=str(path)) or 1.0
-                for vector, path in zip(all_weights, paths, strict=True)
-            ]
-        weights = averaged_within(self.dev.setup.constraints, all_weights, sizes)
+        all_weights, weights = list(self.of_replicas(numbers).values()), self.averaged(numbers)
         self._write_weights(self.folder.path / "weights.json", weights)
-        rows = [self._row(number) for number in numbers]
+        rows = [self._row(*pair) for pair in zip(numbers, all_weights, strict=True)]
+        searched = penalised(self.dev.nbest, self.dev.alpha)
         shares = contributions(searched, weights)
         document = write_result(
             self.folder.path,
@@ -403,13 +428,10 @@ class ReplicaRun:
         if self.test is None:
             return {}
         read, stats = self.test, self.test_stats
-        folders = [self.folder.replica(number) for number in numbers]
-        weights = {
-            folder.name: read_weights_file(folder / "weights.json").weights for folder in folders
-        } | {"averaged": average}
+        weights = self.of_replicas(numbers) | {"averaged": average}
         choices = {name: read.best(vector, self.dev.alpha) for name, vector in weights.items()}
         choices["first"] = read.nbest.offsets[:-1]
-        singles = dict(self._single_features())
+        singles = dict(self.single_features())
         for name, alone in singles.items():
             choices[f"only {name}"] = read.best(alone, 0.0)
         if more_choices is not None:
@@ -423,7 +445,7 @@ class ReplicaRun:
             for number, (name, rows) in enumerate(choices.items(), 1)
         }
 
-    def _single_features(self) -> Iterator[tuple[str, FeatureWeights]]:
+    def single_features(self) -> Iterator[tuple[str, FeatureWeights]]:
         """Yield weights of each dense feature alone, named; of two signs the better on dev."""
         names = self.dev.nbest.feature_names
         labels = [

@@ -185,6 +185,12 @@ def _byte_lines(path: Path | str) -> Iterator[bytes]:
             yield from file
 
 
+def stamps(paths: Iterable[Path | str]) -> tuple[tuple[int, int], ...]:
+    """Return what tells whether files changed: time and size of each that is a file."""
+    stats = [Path(path).stat() for path in paths if Path(path).is_file()]
+    return tuple((stat.st_mtime_ns, stat.st_size) for stat in stats)
+
+
 def text_digest(text: str) -> str:
     """Return the hash of a file that `write_text` makes."""
     return f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"

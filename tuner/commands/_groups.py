@@ -3,6 +3,7 @@
 from __future__ import annotations  # portmert.Lists in a type would load it
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -125,9 +126,8 @@ drop_missing = options(LISTS, "drop_missing")
 text_files = options(LISTS, "refs source ref_links ids drop_missing")
 nbest_format = options(LISTS, "format", format={"cls": _FormatOption})
 nbest = options(LISTS, "paths", paths=REQUIRED)
-graphs = options(
-    "tuner.api.lists.Lists.from_graphs", "graphs graph_format", graphs={"required": False}
-)
+FROM_GRAPHS = "tuner.api.lists.Lists.from_graphs"
+graphs = options(FROM_GRAPHS, "graphs graph_format", graphs={"required": False})
 """Search graphs in place of lists; see `take_lists`."""
 lists = all_of(
     nbest_format,
@@ -144,22 +144,29 @@ lists = all_of(
 """What `take_lists` takes, but for the files."""
 
 
-def of_test(**changes: Any) -> Decorator:
-    """Declare the files of a test set."""
-    return options(
+of_test = all_of(
+    options(
         LISTS,
         " ".join(TEST),
         prefix="test-",
-        paths=changes,
         format={"default": None, "help": "Default: that of --nbest-format."},
         refs={"help": "Without references the lists of the test set are not scored."},
         features={
             "help": "The features of --feature for the test set, written the same way. Features "
             "that name no file, such as length, need not be repeated."
         },
-    )
-
-
+    ),
+    options(
+        FROM_GRAPHS,
+        "graphs",
+        prefix="test-",
+        graphs={
+            "required": False,
+            "help": "Search graphs of the test set, where --graphs names those to tune on.",
+        },
+    ),
+)
+"""The files of a test set; see `take_test`."""
 constraints = options("tuner.search.constraints.Constraints.from_options")
 SEARCH = "tuner.api.optimizing.Search"
 search = all_of(
@@ -209,22 +216,27 @@ def take_lists(values: dict[str, Any], **strings: Any) -> portmert.Lists:
         ("format", "systems") if graphs else ("graph_format",),
         f"goes with --{'nbest' if graphs else 'graphs'}",
     )
+    graph_format = values.pop("graph_format", None)
     if graphs:
-        graph_format = values.pop("graph_format")
         return portmert.Lists.from_graphs(graphs, graph_format=graph_format, **strings, **read)
-    values.pop("graph_format", None)
     return portmert.Lists(paths, **read)
 
 
 def take_test(values: dict[str, Any], lists: portmert.Lists) -> portmert.Lists | None:
     """Take the options of a test set out of all values; formats are those of the other lists."""
     of_test = {name: values.pop(f"test_{name}") for name in TEST}
-    paths = of_test.pop("paths")
-    if not paths:
-        refuse([f"test_{name}" for name in TEST], "needs --test-nbest")
+    paths, graphs = of_test.pop("paths"), values.pop("test_graphs")
+    strings, kind = lists.strings, "graphs" if lists.strings else "nbest"
+    refuse(
+        ("test_paths", "test_format") if strings else ("test_graphs",), f"goes with no --{kind}"
+    )
+    if not paths and not graphs:
+        refuse([f"test_{name}" for name in TEST], f"needs --test-{kind}")
         return None
     of_test["format"] = of_test["format"] or lists.format
     of_test["ids"] = lists.ids and bool(of_test["refs"] or of_test["source"])
+    if strings:
+        of_test["in_memory"] = replace(strings, paths=graphs, around=False)
     return portmert.Lists(paths, drop_missing=lists.drop_missing, **of_test)
 
 

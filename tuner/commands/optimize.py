@@ -35,7 +35,7 @@ from ._signatures import options
     "Folder for the results of --replicas, which `portmert compare` reads. An interrupted command "
     "continues."
 )
-@_groups.of_test()
+@_groups.of_test
 @_groups.executor
 @_groups.fresh
 @_outputs.json_option

@@ -17,9 +17,10 @@ RERANK_TUNE = "tuner.api.rerank_tuning.rerank_tune"
 
 @click.command(cls=Command)
 @_groups.metric(RERANK_TUNE)
-@_groups.nbest
+@options("tuner.api.lists.Lists", "paths")
+@_groups.graphs
 @_groups.lists
-@_groups.of_test(**_groups.REQUIRED)
+@_groups.of_test
 @options(RERANK_TUNE, "also--also test_scores test_answers")
 @_groups.search
 @_groups.length_penalty
@@ -45,8 +46,11 @@ def command(*, json_out: Path | None, **values: Any) -> None:
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()
     _groups.take_search(values)
-    lists = _groups.take_lists(values)
+    lists = _groups.take_lists(values, weights=values["weights"], around=True)
     test = _groups.take_test(values, lists)
+    if test is None:
+        kind = "--test-graphs" if lists.strings else "--test-nbest"
+        raise click.UsageError(f"Missing option '{kind}'.")
     by_name = registry.key_values(
         values["test_scores"], where="--test-scores", form="write NAME=FILE", as_written=True
     )
@@ -54,7 +58,6 @@ def command(*, json_out: Path | None, **values: Any) -> None:
         name: files(value, where="--test-scores") for name, value in by_name.items()
     }
     values["test_answers"] = values["test_answers"] or ()
-    assert test is not None  # noqa: S101  --test-nbest is required
     tuned = portmert.rerank_tune(lists, test=test, **values)
     if not _outputs.print_json(json_out, tuned.as_json()):
         click.echo(str(tuned))

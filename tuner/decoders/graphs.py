@@ -30,7 +30,8 @@ class GraphsDecoder(Decoder):
         Files with all segments, or folders with a file for each. If segments have names, lines of
         the source begin with them.
     start : Path or None
-        Start weights: our JSON or a moses.ini. Default: the weights of `config`, or else all 1.
+        Start weights: our JSON or a moses.ini. Default: those of `config`, or
+        else those that the graphs name: of recognisers their own.
     config : Path or None
         The decoder's moses.ini. The tuned configuration is a copy of it with new weights; without
         it the tuned configuration is our weights file.
@@ -61,10 +62,7 @@ class GraphsDecoder(Decoder):
 
     def read_weights(self) -> FeatureWeights:
         """Return the start weights of the features that the graphs have."""
-        columns = self._load().columns
-        return _saved.start_weights(
-            columns.dense, sorted(columns.sparse), self.start or self.config
-        )
+        return self._load().start(self.start or self.config)
 
     def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
         """Write the `size` best distinct strings of each graph under `weights`, best first.

@@ -10,14 +10,14 @@ from portmert.metrics._base import Vocabulary
 
 from ..base.context import current
 from ..base.errors import ConfigError, InputError, counted, faults_at
-from ..base.files import read_lines
+from ..base.files import read_lines, stamps
 from ..base.warn import collected_notices
 from ..components import registry
 from ..components.features import FeatureLike, with_features
 from ..nbest.model import NBest, best_rows, model_scores, taken, write_nbest
 from ..nbest.read import read_nbest
 from ..texts import prepare, text_pipeline
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import FeatureWeights, start_weights
 from . import _saved
 from ._base import Decoder, Decoding
 
@@ -70,7 +70,7 @@ class Recorded(Decoder):
         """Return the start weights of the features that the lists have."""
         nbest = self._load()
         sparse = nbest.sparse.names if nbest.sparse else ()
-        return _saved.start_weights(nbest.feature_names, sparse, self.start or self.config)
+        return start_weights(nbest.feature_names, sparse, self.start or self.config)
 
     def decode(self, weights: FeatureWeights, **request: Unpack[Decoding]) -> None:
         """Write the `size` best hypotheses of each segment under `weights`, best first.
@@ -106,7 +106,7 @@ class Recorded(Decoder):
     def _load(self) -> NBest:
         """Read the lists; a second call in the same process uses what the first one read."""
         files = (*self.lists, *(file for feature in self.features for file in feature.files))
-        return _read(self, _saved.stamps(files))
+        return _read(self, stamps(files))
 
 
 @lru_cache(maxsize=1)

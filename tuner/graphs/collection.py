@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +17,13 @@ from portmert.metrics._base import IntArray, Vocabulary, offsets_of
 from ..base import streams, team
 from ..base.columns import in_natural_order
 from ..base.errors import InputError, counted, shown
-from ..base.files import called, read_bytes
+from ..base.files import called, read_bytes, stamps
 from ..base.warn import notice
 from ..families import component, names
 from ..nbest.merging import ListArrays, Merger, beyond, empty_rows
 from ..nbest.model import NBest
 from ..nbest.records import SegmentNames
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import FeatureWeights, start_weights
 from .graph_readers._base import Block, GraphReader
 from .model import Columns, Graph, Strings
 
@@ -149,8 +151,8 @@ class Graphs:
     def read(
         cls,
         paths: Sequence[Path | str],
-        vocabulary: Vocabulary,
         reader: GraphReader | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> Graphs:
         """Read the graphs of all paths; several may be of one segment.
 
@@ -159,7 +161,7 @@ class Graphs:
         InputError
             A file is not what it should be; the message says which line and segment.
         """
-        columns = Columns(vocabulary)
+        columns = Columns(Vocabulary() if vocabulary is None else vocabulary)
         reader, blocks = blocks_in(paths, reader)
         segments = tuple(block.segment for block in blocks)
         graphs = tuple(reader.graph(block, columns) for block in blocks)
@@ -169,11 +171,11 @@ class Graphs:
         )
         return cls(called(paths[0]), segments, graphs, columns)
 
-    @property
-    def ones(self) -> FeatureWeights:
-        """Weight 1 for each dense feature, and 0 for a sparse one, as in Moses."""
-        ones = {name: (1.0,) * size for name, size in self.columns.dense}
-        return FeatureWeights(ones | dict.fromkeys(sorted(self.columns.sparse), (0.0,)))
+    def start(self, path: Path | None = None) -> FeatureWeights:
+        """Return the weights of a file or those that graphs name; else 1, if sparse 0."""
+        weights = start_weights(self.columns.dense, sorted(self.columns.sparse), path)
+        own = {} if path else self.columns.start
+        return FeatureWeights({**weights.values, **own})
 
     def nbest(
         self,
@@ -283,6 +285,32 @@ def _chained(offsets: Sequence[IntArray]) -> IntArray:
     return offsets_of(np.concatenate([np.diff(each) for each in offsets]))
 
 
+def read_graphs(
+    paths: Iterable[Path | str],
+    reader: GraphReader | None,
+    vocabulary: Vocabulary | None = None,
+) -> Graphs:
+    """Read graphs; a second call in the same process uses what the first one read.
+
+    Raises
+    ------
+    InputError
+        A file is missing, or not what it should be.
+    """
+    files = tuple(files_of(paths))
+    return _read(files, reader, vocabulary, stamps(files))
+
+
+@lru_cache(maxsize=2)  # those to tune on, and those of a test set
+def _read(
+    paths: tuple[Path | str, ...],
+    reader: GraphReader | None,
+    vocabulary: Vocabulary | None,
+    _: tuple[tuple[int, int], ...],
+) -> Graphs:
+    return Graphs.read(paths, reader, vocabulary)
+
+
 def drawn_around(
     weights: FeatureWeights, nbest: NBest, rng: np.random.Generator
 ) -> list[FeatureWeights]:
@@ -311,26 +339,53 @@ class BestStrings:
     ----------
     paths, reader
         See `Graphs.read`.
-    weights : FeatureWeights or None
-        None: all 1.
+    weights : tuple of FeatureWeights
+        The strings under the first ones come first. Empty: `Graphs.start`.
     size : int
+        Number of strings under each weights.
     around : bool
-        Whether half as many strings are added under each of some random weights around.
+        Whether half as many strings are added under each of some random weights around the first.
     """
 
     paths: tuple[Path | str, ...]
     reader: GraphReader | None
-    weights: FeatureWeights | None
+    weights: tuple[FeatureWeights, ...]
     size: int
     around: bool
 
-    def nbest(self, vocabulary: Vocabulary, segments: int | None, names: SegmentNames) -> NBest:
+    @property
+    def graphs(self) -> Graphs:
+        """The graphs; they are read once."""
+        return read_graphs(self.paths, self.reader)
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """What the strings depend on but the graphs: the reader's options and files, and so on."""
+        options = [] if self.reader is None else [*asdict(self.reader).values()]
+        return (
+            type(self.reader).__name__,
+            *options,
+            *map(str, self.weights),
+            self.size,
+            self.around,
+        )
+
+    def under(self, weights: Iterable[FeatureWeights]) -> BestStrings:
+        """Return these strings and the best ones under more weights."""
+        return replace(self, weights=(self.start, *self.weights[1:], *weights))
+
+    @property
+    def start(self) -> FeatureWeights:
+        """The first weights."""
+        return self.weights[0] if self.weights else self.graphs.start()
+
+    def nbest(self, segments: int | None, names: SegmentNames) -> NBest:
         """Return the lists; see `nbest.read.read_nbest`."""
-        graphs = Graphs.read(self.paths, vocabulary, self.reader)
-        weights = self.weights or graphs.ones
-        nbest = graphs.nbest([weights], [self.size], names=names, segments=segments)
-        if not self.around:
-            return nbest
-        drawn = drawn_around(weights, nbest, streams.harvest(1, 1))
-        sizes = [self.size, *[max(1, self.size // 2)] * len(drawn)]
-        return graphs.nbest([weights, *drawn], sizes, names=names, segments=segments)
+        graphs = self.graphs
+        first, more = self.start, list(self.weights[1:])
+        sizes = [self.size] * (1 + len(more))
+        if self.around:
+            nbest = graphs.nbest([first], [self.size], names=names, segments=segments)
+            more += drawn_around(first, nbest, streams.harvest(1, 1))
+            sizes += [max(1, self.size // 2)] * AROUND
+        return graphs.nbest([first, *more], sizes, names=names, segments=segments)

@@ -40,6 +40,8 @@ class Columns:
         Name of a feature -> its columns.
     sparse : set of str
         Features that only some arcs name, with one column each.
+    start : dict
+        Start weights of features, where graphs or their format name some.
     vocabulary : Vocabulary
         The words of all graphs.
     """
@@ -47,6 +49,7 @@ class Columns:
     vocabulary: Vocabulary
     features: dict[str, list[int]] = field(default_factory=dict)
     sparse: set[str] = field(default_factory=set)
+    start: dict[str, tuple[float, ...]] = field(default_factory=dict)
     count: int = 0
 
     def of(self, name: str, size: int = 1, *, sparse: bool = False) -> list[int]:

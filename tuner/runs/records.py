@@ -112,7 +112,6 @@ class ReplicaResult:
     dev_score: float
     unseen_score: float | None
     unseen_error: float | None
-    test_score: float | None
     warnings: tuple[str, ...] = ()
 
 

@@ -209,7 +209,7 @@ def write_result(
     }
     content: dict[str, Any] = metric.display.with_rates(plain(document))
     if shares:  # behind it: a feature may be called score
-        content["contributions"] = contributions.as_json(shares)
+        content |= contributions.as_json(shares)
     finish(folder / "result.json", content, alone=True)
     return content
 

@@ -90,8 +90,8 @@ def _read_graph(folder: Path) -> None:
     """Read a search graph and list its strings."""
     (folder / "graph").write_text("((('a',-1.0,1),('b',-2.0,1),),)")
     with collected_notices():
-        graphs = Graphs.read([folder / "graph"], _base.Vocabulary())
-        graphs.nbest([graphs.ones], [2])
+        graphs = Graphs.read([folder / "graph"])
+        graphs.nbest([graphs.start()], [2])
 
 
 def _count(share: int, shares: int) -> None:

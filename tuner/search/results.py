@@ -241,7 +241,7 @@ class Optimized(Rated):
             **({"also": [score.as_json() for score in self.also]} if self.also else {}),
             "restarts": list(self.restarts),
             **self._weights(),
-            "contributions": contributions.as_json(self.contributions),
+            **contributions.as_json(self.contributions),
             "hypotheses": self.hypotheses,
             **self.annotations,
             "line_searches": self.line_searches,

@@ -155,6 +155,20 @@ def read_weights(path: Path | str) -> FeatureWeights:
     return weights
 
 
+def start_weights(dense: FeatureNames, sparse: Iterable[str], path: Path | None) -> FeatureWeights:
+    """Return the weights that a file has for features; without a file, all 1.
+
+    Sparse features have one value, and start at 0 as in Moses where nothing is said.
+    """
+    if path is None:
+        ones = {name: (1.0,) * size for name, size in dense}
+        return FeatureWeights(ones | dict.fromkeys(sparse, (0.0,)))
+    weights = read_weights(path)
+    vector = weights.vector(dense, origin=str(path))
+    sparse_weights = {name: weights.values.get(name, (0.0,)) for name in sparse}
+    return FeatureWeights({**FeatureWeights.from_vector(dense, vector).values, **sparse_weights})
+
+
 def read_penalised_weights(path: TextFile) -> tuple[FeatureWeights, float]:
     """Read feature weights and the length penalty (alpha) that goes with them, 0 if there is none.
 

@@ -26,7 +26,7 @@ DATA = ROOT / "tests" / "data" / "graphs"
 
 
 def read(path, form="auto"):
-    return collection.Graphs.read([path], Vocabulary(), registry.graph_reader(form))
+    return collection.Graphs.read([path], registry.graph_reader(form))
 
 
 def texts(nbest, segment=0):

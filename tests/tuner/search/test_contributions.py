@@ -53,5 +53,18 @@ def test_a_table_names_values_and_shows_the_heaviest():
     assert "f9 " not in text
     assert "f10 " in text
     assert "10 lighter weights are left out" in text
-    assert len(as_json(many)) == 40
+    assert len(as_json(many)["contributions"]) == 40
     assert len(table(many[:1] * 40, portmert.metric("bleu")).rows) == 30  # equal ones
+
+
+def test_weights_of_a_recogniser_are_shown_in_its_terms():
+    weights = FeatureWeights({"-ac": (0.5,), "-lm": (6.0,), "length": (-1.5,)})
+    rows, metric = of_weights(weights), portmert.metric("wer")
+    assert as_json(rows)["recogniser"] == {
+        "lm_weight": 12.0, "word_bonus": -3.0, "insertion_penalty": 0.25,
+    }  # fmt: skip
+    line = table(rows, metric).text().splitlines()[-1]
+    assert line.startswith(
+        "LM weight (lw, alpha) 12; for each word -3 (beta, log of wip), as Kaldi"
+    )
+    assert "recogniser" not in as_json(rows[1:])

@@ -19,6 +19,7 @@ _LONG = {
     "END": "E", "WORD": "W", "NODES": "N", "LINKS": "L", "time": "t", "var": "v",
 }  # fmt: skip
 _NAMES = {"a": "acoustic", "l": "language", "n": "ngram", "r": "pron"}
+_SCALES = {"acscale": "acoustic", "lmscale": "language", "prscale": "pron"}
 _SILENT = {"!NULL", "!SENT_START", "!SENT_END", "<s>", "</s>", "<sil>", "-", ""}
 _NOISE = re.compile(r"\[.*\]|\+\+.*\+\+")
 NO_PATH = -1e4
@@ -31,7 +32,8 @@ class Slf(GraphReader):
     r"""Read HTK's standard lattice format (SLF), one lattice a file.
 
     The features are the logarithms `acoustic`, `language`, `ngram`, `pron`, `x1` and so on, as far
-    as links have them, and `length`, the number of words.
+    as links have them, and `length`, the number of words. Start weights are `acscale`, `lmscale`,
+    `prscale` and `wdpenalty` of the header, else 1, and 0 for words.
 
     Parameters
     ----------
@@ -124,6 +126,16 @@ class Slf(GraphReader):
                 features[length] = 1.0
             if is_passed:
                 builder.step(ends[0], ends[1], word if is_written else "", features)
+        penalty = self._log(
+            block.number(0, header.get("wdpenalty", "0"), "wdpenalty"), base or 1.0
+        )
+        scales = {"length": penalty} | {
+            name: block.number(0, header[key], key)
+            for key, name in _SCALES.items()
+            if key in header and name in columns.features
+        }
+        for name, scale in scales.items():
+            columns.start.setdefault(name, (scale,))
         start = self._end(block, header, "start", set(nodes) - heads)
         goal = self._end(block, header, "end", set(nodes) - tails)
         builder.arc(start, (), ())
@@ -133,7 +145,7 @@ class Slf(GraphReader):
         """Return a natural logarithm; of base 0, values are probabilities."""
         if base > 0.0:
             return value * math.log(base) if base != 1.0 else value
-        return math.log(value) if value > 0.0 else -1e4
+        return math.log(value) if value > 0.0 else NO_PATH
 
     def _end(self, block: Block, header: dict[str, str], key: str, nodes: set[int]) -> int:
         """Return the first or the last node: as the header says, else the only one it can be."""

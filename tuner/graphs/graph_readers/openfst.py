@@ -61,6 +61,7 @@ class Openfst(GraphReader):
         states: dict[int, int] = {}
         features = [columns.of(name)[0] for name in self.costs]
         length = columns.of("length")[0]
+        columns.start["length"] = (0.0,)
         finals = []
 
         def state(number: int, text: str) -> int:
