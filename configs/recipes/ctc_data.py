@@ -6,10 +6,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
-from portmert.tuner import demo
 
-rows = lzma.decompress((Path(demo.__file__).parent / "bitext.tsv.xz").read_bytes()).decode()
-sentences = [row.split("\t")[1].rstrip(" .?") for row in rows.splitlines()]
+TANAKA = Path("configs/tanaka")
 labels = ["", " ", *"abcdefghijklmnopqrstuvwxyz"]  # the first is the blank
 rng = np.random.default_rng(1)
 
@@ -50,8 +48,15 @@ def write_bigrams(texts, path):  # a language model with absolute discounting
     )  # fmt: skip
 
 
+def sentences(name):  # of letters alone
+    opened = lzma.open if name.endswith(".xz") else open
+    with opened(TANAKA / name, "rt", encoding="utf-8") as file:
+        lines = [line.rstrip(" .?!\n") for line in file]
+    return [line for line in lines if set(line) <= set(labels)]
+
+
 size = 40
-training_texts = sentences[:1000]
+training_texts = sentences("train.ref.xz")
 write_bigrams(training_texts, Path("lm.arpa"))
-dev_texts, test_texts = sentences[4000 : 4000 + size], sentences[4200 : 4200 + size]
+dev_texts, test_texts = (sentences(f"{name}.ref")[:size] for name in ("dev", "test"))
 dev, test = ([posteriors(text) for text in texts] for texts in (dev_texts, test_texts))

@@ -3,10 +3,13 @@ import json
 import shutil
 import subprocess
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
 
+from portmert.tuner.base.files import read_lines
+from portmert.tuner.demo import recorded
 from tests.support.cli import run
 from tests.support.places import ROOT
 from tests.support.run_folders import LITTLE_SET
@@ -23,6 +26,14 @@ def demo(folder, *options, status=0):
     return run("demo", "--out", folder, *SMALL, *options, status=status)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _recorded_once():
+    """Tune the recorded lists in the first of all demos only: all tune the same ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorded, "tune_recorded", cache(recorded.tune_recorded))
+        yield
+
+
 def products(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -34,7 +45,7 @@ def products(folder):
 
 def lines_of(result):
     """Return what the whole loop prints, which comes after the recorded lists."""
-    return result.stdout.partition("invented languages\n")[2].splitlines()
+    return result.stdout.partition("decode, tune\n")[2].splitlines()
 
 
 def table(lines):
@@ -102,6 +113,20 @@ def test_demo_of_another_size_is_refused_before_anything_is_written(finished):
         result.stderr
     )
     assert products(folder) == before
+
+
+def test_demo_of_more_pairs_than_are_shipped_is_refused(tmp_path):
+    result = demo(tmp_path / "run", "--dev=301", status=1)
+    assert "--dev 301: the demo has 300 sentence pairs; ask for fewer" in result.stderr
+    assert not (tmp_path / "run" / "corpus").exists()
+
+
+def test_no_sentence_to_tune_or_test_on_is_in_the_training_text():
+    train, dev, test = (
+        set(read_lines(ROOT / "configs/tanaka" / name))
+        for name in ("train.src.xz", "dev.src", "test.src")
+    )
+    assert not train & (dev | test)
 
 
 def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path):

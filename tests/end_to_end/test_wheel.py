@@ -16,6 +16,13 @@ import pytest
 
 from tests.support.clusters import NEEDS_DASK
 from tests.support.places import ROOT
+from tests.support.readme import (
+    COMPILING,
+    PAGES,
+    entries,
+    first_code,
+    without_times,
+)
 
 pytest.importorskip("hatchling", reason="hatchling, which builds the wheel, is not installed")
 
@@ -138,6 +145,43 @@ def test_the_code_of_a_page_prints_what_the_page_shows(page, run, fresh):
     shutil.copytree(ROOT / "configs", fresh / "elsewhere/configs", dirs_exist_ok=True)
     shown = "".join(re.findall(r"```text\n(.*?)```", text, re.DOTALL))
     assert run("python", "page.py") == shown
+
+
+GUIDE = [page for page in PAGES if page.name != "design.md"]  # is for who changes the program
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", GUIDE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_begins_with_a_command_that_runs_as_it_stands(page, fresh, tmp_path):
+    text = page.read_text(encoding="utf-8")
+    begin = first_code(text)
+    if begin is None or text[: begin.start()].count("\n## ") > 1:
+        assert "\n![" in text.partition("\n## ")[0]  # a page of results begins with a plot
+        return
+    kind, code, output, recorded = begin.groups()
+    if recorded:
+        return
+    called(fresh / "env/bin/portmert", "examples", "try", folder=tmp_path, environment=ENVIRONMENT)
+    if kind == "console":
+        lines, output = [], ""
+        for command, shown in entries(code):
+            lines.append(command.removeprefix("$ "))
+            output += shown
+            if command.startswith("$ portmert "):
+                break
+        command = ["sh", "-c", "".join(lines)]
+    else:
+        assert kind == "python"
+        command = ["python", "-c", code]
+    done = subprocess.run(
+        command, cwd=tmp_path / "try", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={**ENVIRONMENT, "COLUMNS": "100", "PATH": f"{fresh}/env/bin:{os.environ['PATH']}"},
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    if output is not None:
+        said = re.sub(r"[ ]+\n", "\n", COMPILING.sub("", done.stdout))
+        assert without_times(said) == without_times(output)
 
 
 LISTS_OF_USERS = """

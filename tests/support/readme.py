@@ -4,8 +4,10 @@
 those that are named: `python -m tests.support.readme README.md rerank.md`. Tests compare.
 
 It runs the lines `$ portmert ...` of ```console blocks that name a file below configs/ (`$R`
-stands for a folder that a line `$ R=...` names), and a few that need no file. The commands of a
-page run in their order, in a copy of configs/, as `portmert examples` makes it.
+stands for a folder that a line `$ R=...` names), and a few that need no file. `| head -N` shows
+the first N lines of stdout, after all of stderr. The commands of a page run in their order, in a
+copy of configs/, as `portmert examples` makes it. Other blocks stay as they are: after them a page
+says "(A recorded run".
 """
 
 from __future__ import annotations
@@ -32,12 +34,19 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 ALONE = ("--help", "metrics", "COMMAND")
 SECONDS = re.compile(r"\d+\.\d s(?=[),]|$)", re.MULTILINE)
+BEGINNING = re.compile(
+    r"```(console|sh|python)\n(.*?)```(?:\n+```text\n(.*?)```)?(\s*\(A recorded run)?", re.DOTALL
+)
+"""A block of code: its kind, the code, its output if that follows, the label of a recorded run."""
+HEAD = re.compile(r"(.*) \| head -(\d+)")
 COMPILING = re.compile(r"(?:portmert: note: )?(?:compiling|compiled) kernels.*\n")
 """A note of the first command after an installation."""
 
 
 def runnable(command: str) -> bool:
     """Tell whether a command needs nothing but configs/."""
+    if head := HEAD.fullmatch(command):
+        command = head[1]
     return command.startswith("portmert ") and ("configs/" in command or command.endswith(ALONE))
 
 
@@ -54,6 +63,13 @@ def entries(block: str) -> list[tuple[str, str]]:
     return commands
 
 
+def first_code(page: str) -> re.Match[str] | None:
+    """Return the match of the first block that is not about how to get the examples."""
+    return next(
+        (one for one in BEGINNING.finditer(page) if "portmert examples" not in one[2]), None
+    )
+
+
 def refreshed(page: str) -> str:
     """Return the page with the present output of its commands; run beside configs/."""
     variables: dict[str, str] = {}
@@ -62,14 +78,20 @@ def refreshed(page: str) -> str:
         parts = []
         for written, old_output in entries(match[1]):
             command = written.removeprefix("$ ").replace("\\\n", " ").strip()
-            if assigned := re.fullmatch(r"([A-Z]+)=(\S+)", command):
-                variables[assigned[1]] = assigned[2]
+            if re.fullmatch(r"([A-Z]+=\S+ ?)+", command):
+                variables.update(re.findall(r"([A-Z]+)=(\S+)", command))
             for name, value in variables.items():
                 command = command.replace(f"${name}", value)
             output = old_output
             if runnable(command):
-                result = CliRunner().invoke(main, shlex.split(command)[1:], prog_name="portmert")
-                output = re.sub(r"[ ]+\n", "\n", COMPILING.sub("", result.output))
+                head = HEAD.fullmatch(command)
+                words = shlex.split(head[1] if head else command)[1:]
+                result = CliRunner().invoke(main, words, prog_name="portmert")
+                output = result.output
+                if head:
+                    shown = result.stdout.splitlines(keepends=True)[: int(head[2])]
+                    output = result.stderr + "".join(shown)
+                output = re.sub(r"[ ]+\n", "\n", COMPILING.sub("", output))
             parts.append(written + output)
         return f"```console\n{''.join(parts)}```\n"
 

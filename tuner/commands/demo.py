@@ -1,4 +1,4 @@
-"""`portmert demo`: the whole way, on a bitext of two invented languages."""
+"""`portmert demo`: tunes lists, then a decoder in the loop, on Japanese-English sentences."""
 
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,8 @@ def command(folder: Path, overrides: tuple[str, ...], replicas: int | None, **va
     """Tune lists, then a decoder, on BLEU and on PORT and show both beside the untuned ones.
 
     The demo first tunes recorded lists of a small neural system, Japanese to English. Then it
-    trains the built-in decoder and aligner on a bitext of two invented languages, and tunes the
-    decoder. It needs no other data or program. If it was interrupted, the same command continues.
+    trains the built-in decoder and aligner on pairs of the same corpus, and tunes the decoder. It
+    needs no other data or program. If it was interrupted, the same command continues.
 
     \b
     portmert demo --out demo-run
@@ -64,12 +64,15 @@ def command(folder: Path, overrides: tuple[str, ...], replicas: int | None, **va
     with notices_to(VOICE.say):
         notice("tuning recorded lists of a neural system, Japanese to English")
         recorded = tune_recorded()
-        headers = ["300 sentences", *(TITLES.get(metric, metric) for metric in METRICS)]
+        headers = [
+            f"{recorded.segments} sentences",
+            *(TITLES.get(metric, metric) for metric in METRICS),
+        ]
         click.echo(aligned(headers, _rows(recorded.scores), sides="r" * len(headers)))
         click.echo("The sentence that tuning on BLEU changes most:")
         for name, text in zip(recorded.change._fields, recorded.change, strict=True):
             click.echo(f"  {name:9}  {text}")
-        click.echo("\nThe whole loop: train, decode, tune, on two invented languages")
+        click.echo("\nThe whole loop: train the embedded decoder, decode, tune")
         demo = run_demo(
             folder,
             overrides=overrides,

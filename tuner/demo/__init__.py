@@ -1,1 +1,1 @@
-"""Tunes a decoder between two invented languages, for `portmert demo`."""
+"""Tunes recorded lists and a decoder from Japanese to English, for `portmert demo`."""

@@ -1,12 +1,12 @@
 """Tune recorded lists of a real system on BLEU and on PORT; show what changes on a test set."""
 
-from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
+
+import numpy as np
 
 from ..api.lists import Lists
 from ..api.optimizing import optimize
-from ..api.reranking import Reranked, rerank
+from ..api.reranking import rerank
 from ..api.scoring import score
 from ..base.files import read_lines, shipped
 
@@ -33,52 +33,41 @@ class Tuned(NamedTuple):
     change
         The sentence for which chrF changes most between the first hypotheses and those that tuning
         on BLEU chooses.
+    segments
+        The size of the test set.
     """
 
     scores: dict[str, list[float]]
     change: Change
+    segments: int
 
 
-@cache
 def tune_recorded() -> Tuned:
     """Tune on dev lists of the right-to-left system of configs/tanaka; rerank its test lists."""
     dev, test = _lists("dev"), _lists("test")
     outputs = {"first": rerank(test)}
     for metric in TUNED_ON:
         outputs[metric] = rerank(test, optimize(dev, metric))
-    known = {name: read_lines(_file(f"test.{name}")) for name in ("src", "ref", "links")}
+    source, reference, links = (
+        read_lines(_file(f"test.{name}")) for name in ("src", "ref", "links")
+    )
     scores = {
-        name: [
-            found.score
-            for found in score(
-                output.lines,
-                [known["ref"]],
-                metric=METRICS,
-                source=known["src"],
-                hyp_links=output.links,
-                ref_links=[known["links"]],
-            )
-        ]
+        name: score(
+            output.lines,
+            [reference],
+            metric=METRICS,
+            source=source,
+            hyp_links=output.links,
+            ref_links=[links],
+        )
         for name, output in outputs.items()
     }
-    changes = _changes(outputs["first"], outputs["bleu"], known["src"], known["ref"])
-    return Tuned(scores, max(changes, key=_size))
-
-
-def _changes(
-    first: Reranked, tuned: Reranked, source: list[str], references: list[str]
-) -> Iterator[Change]:
-    rows = zip(source, references, first.lines, tuned.lines, strict=True)
-    return (change for row in rows if (change := Change(*row)).first != change.tuned)
-
-
-def _size(change: Change) -> float:
-    """Return how much chrF changes, up or down."""
-    before, after = (
-        score([line], [[change.reference]], metric="chrf").score
-        for line in (change.first, change.tuned)
-    )
-    return abs(after - before)
+    first, tuned = (scores[name][METRICS.index("chrf")] for name in ("first", "bleu"))
+    most = int(np.argmax(abs(tuned.segment_scores - first.segment_scores)))
+    lines = (outputs["first"].lines, outputs["bleu"].lines)
+    change = Change(*(texts[most] for texts in (source, reference, *lines)))
+    values = {name: [each.score for each in of_system] for name, of_system in scores.items()}
+    return Tuned(values, change, len(reference))
 
 
 def _lists(part: str) -> Lists:

@@ -10,8 +10,8 @@ from portmert.metrics._base import Vocabulary
 
 from ..api.texts import preparing
 from ..base.context import using
-from ..base.errors import StateError, counted
-from ..base.files import copy_file, make_folder, read_lines, shipped, write_text
+from ..base.errors import InputError, StateError, counted
+from ..base.files import copy_file, make_folder, read_bytes, read_lines, shipped, write_text
 from ..base.warn import collected_notices, notice
 from ..components import registry
 from ..nbest.read import read_nbest
@@ -23,7 +23,6 @@ from ..texts.links import Linker
 from ..texts.prepare import Preparation, Prepare
 from ..texts.scoring import score_texts
 from ..texts.text_pipeline import TextPipeline
-from .bitext import TREEBANK, write_bitext
 
 SIZES = {"train": 4000, "dev": 200, "test": 300}
 """Sentence pairs: enough for tuning to matter, and few enough for three minutes on two cores."""
@@ -37,6 +36,10 @@ SYNTAX_METRICS = ("bleu", "port", "ter", "posf", "hwcm-f", "edpm")
 """The metrics that score the systems if one is tuned on a metric of syntax."""
 
 SETS = ("test", "dev")
+SIDES = {"src": "src", "tgt": "ref"}
+"""The sides of the bitext and those of configs/tanaka."""
+PACKED = {"train": ".xz"}
+TREEBANK = "treebank.conllu"
 Scores = dict[str, dict[str, list[float]]]
 PAGE = "comparison.html"
 ANNOTATOR_MODEL = "treebank.udpipe"
@@ -200,12 +203,24 @@ def _make_corpus(corpus: Path, sizes: Mapping[str, int], *, fresh: bool) -> None
                 f"{path}: holds {counted(count, 'sentence')}, but {size} are asked for; name "
                 f"another folder, or give --fresh to start over"
             )
-    parts = [corpus / f"{part}.{side}" for part in SIZES for side in ("src", "tgt")]
-    if fresh or not all(part.exists() for part in [*parts, corpus / TREEBANK]):
-        numbers = " + ".join(map(str, sizes.values()))
-        notice(f"writing a bitext of {numbers} sentence pairs into {corpus}")
-        corpus.mkdir(parents=True, exist_ok=True)
-        write_bitext(corpus, **sizes)
+    paths = {(part, side): corpus / f"{part}.{side}" for part in sizes for side in SIDES}
+    if not fresh and all(path.exists() for path in (*paths.values(), corpus / TREEBANK)):
+        return
+    texts = {}
+    for (part, side), path in paths.items():
+        lines = read_lines(shipped(f"configs/tanaka/{part}.{SIDES[side]}{PACKED.get(part, '')}"))
+        if sizes[part] > len(lines):
+            raise InputError(
+                f"--{part} {sizes[part]}: the demo has {len(lines)} sentence pairs; ask for fewer"
+            )
+        texts[path] = "".join(f"{line}\n" for line in lines[: sizes[part]])
+    numbers = " + ".join(map(str, sizes.values()))
+    notice(f"writing a bitext of {numbers} sentence pairs into {corpus}")
+    make_folder(corpus)
+    for path, text in texts.items():
+        write_text(path, text)
+    parses = read_bytes(shipped("configs/tanaka/train.conllu.xz")).decode("utf-8")
+    write_text(corpus / TREEBANK, parses)
 
 
 def _score(

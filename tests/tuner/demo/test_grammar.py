@@ -1,18 +1,9 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
-import pytest
-
-from portmert.tuner.base.errors import InputError
-from portmert.tuner.demo import bitext as demo
 from tests.support.languages.bitext import write_bitext
 from tests.support.languages.derivation import Leaf, Phrase, pair
 from tests.support.languages.grammar import Grammar, generate
 from tests.support.languages.lexicon import Chance, Spelling
-from tests.support.places import ROOT
 
 PAIRS = generate(1000, seed=5)
 
@@ -152,44 +143,6 @@ def test_write_bitext_writes_nine_files_of_new_sentences(tmp_path):
     }
     text = [set((tmp_path / f"{part}.src").read_text().splitlines()) for part in ("train", "test")]
     assert not text[0] & text[1]
-
-
-@pytest.mark.parametrize("hash_seed", ["0", "1"])
-def test_the_shipped_files_are_what_the_grammar_makes(tmp_path, hash_seed):
-    program = (
-        "import sys, pathlib; from tests.support.languages.bitext import write_bitext; "
-        "write_bitext(pathlib.Path(sys.argv[1]), train=4000, dev=200, test=500, seed=1, free=0.6,"
-        " treebank=1000)"
-    )
-    made, shipped = tmp_path / "made", tmp_path / "shipped"
-    made.mkdir()
-    shipped.mkdir()
-    path = os.pathsep.join([str(ROOT), *sys.path])
-    subprocess.run(
-        [sys.executable, "-c", program, made],
-        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path},
-        check=True,
-    )
-    demo.write_bitext(shipped, train=4000, dev=200, test=500)
-    assert len(list(made.iterdir())) == 10
-    for file in made.iterdir():
-        assert (shipped / file.name).read_bytes() == file.read_bytes(), file.name
-
-
-def test_a_smaller_demo_is_cut_from_the_shipped_bitext(tmp_path):
-    made, shipped = tmp_path / "made", tmp_path / "shipped"
-    made.mkdir()
-    shipped.mkdir()
-    write_bitext(made, train=30, dev=2, test=3, seed=1, free=0.6, treebank=30)
-    demo.write_bitext(shipped, train=30, dev=2, test=3)
-    for file in made.iterdir():
-        assert (shipped / file.name).read_bytes() == file.read_bytes(), file.name
-
-
-def test_a_larger_demo_than_is_shipped_is_refused(tmp_path):
-    with pytest.raises(InputError, match="the demo has 4700; ask for fewer"):
-        demo.write_bitext(tmp_path, train=4000, dev=201, test=500)
-    assert not list(tmp_path.iterdir())
 
 
 def test_another_seed_gives_another_language():
