@@ -715,22 +715,7 @@ PAGES = (
     PAGE.with_name("replication-tables.md"),
     PAGE.with_name("replication-variants.md"),
 )
-PLOT = PAGE.with_name("replication-decodings.svg")
-WEIGHTS_PLOT = PAGE.with_name("replication-weights.svg")
-WIDTH, HEIGHT, LEFT, TOP, PANEL = 340, 230, 46, 26, 300
-COLOURS = {FIRST: "#0b6e99", MOSES: "#c0392b"}
 NAMES = {FIRST: "portmert", MOSES: "mert-moses.pl"}
-DOTS = {FIRST: "#0b6e99", "port": "#d68910", "mean": "#7f8c8d"}
-
-
-def svg(width: float, height: float, parts: Sequence[str]) -> str:
-    """Return a drawing on white."""
-    inside = "\n".join(parts)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'font-family="sans-serif" font-size="12">\n<rect width="100%" height="100%" '
-        f'fill="white"/>\n{inside}\n</svg>\n'
-    )
 
 
 def by_decodings(result: Row) -> dict[tuple[str, int], list[float]]:
@@ -767,84 +752,6 @@ def decodings_table(results: Mapping[str, Row]) -> Table:
     longest = max(map(len, rows), default=3)
     rows = [row + [""] * (longest - len(row)) for row in rows]
     return ["condition", "by", "tunings", *map(str, range(1, longest - 2))], rows
-
-
-def plot(results: Mapping[str, Row]) -> str:
-    """Return the test BLEU of tunings by decodings of the dev set, as SVG, a panel a condition.
-
-    A thin line is a tuning, a thick one the mean of a system's tunings, see `by_decodings`.
-    """
-    panels = {name: found for name, one in results.items() if (found := by_decodings(one))}
-    parts = []
-    for number, (name, lines) in enumerate(panels.items()):
-        steps = max(map(len, lines.values()))
-        low = np.floor(np.nanmin(list(lines.values())))
-        high = np.ceil(np.nanmax(list(lines.values())))
-        x, y = number * WIDTH + LEFT, TOP
-
-        def at(step: float, score: float, x: int = x, low: float = low, high: float = high) -> str:
-            across = x + (step - 1) / max(steps - 1, 1) * (PANEL - LEFT)  # noqa: B023
-            return f"{across:.1f},{TOP + (high - score) / (high - low) * (HEIGHT - 2 * TOP):.1f}"
-
-        bottom, right = y + HEIGHT - 2 * TOP, x + PANEL - LEFT
-        parts.append(f'<text x="{x}" y="{y - 10}">{name}: BLEU of the test set</text>')
-        parts.append(f'<path d="M{x},{y}V{bottom}H{right}" fill="none" stroke="#888"/>')
-        for score in np.linspace(low, high, 5):
-            height = at(1, score).partition(",")[2]
-            parts.append(f'<text x="{x - 6}" y="{height}" text-anchor="end">{score:g}</text>')
-        for step in range(1, steps + 1):
-            across = at(step, low).partition(",")[0]
-            parts.append(
-                f'<text x="{across}" y="{bottom + 15}" text-anchor="middle">{step}</text>'
-            )
-        for system, colour in COLOURS.items():
-            own = [line for (owner, _), line in lines.items() if owner == system]
-            mean = [list(np.mean(own, axis=0))] if own else []
-            for line, width in zip([*own, *mean], [0.6] * len(own) + [2.5], strict=False):
-                known = [(step, one) for step, one in enumerate(line, 1) if not math.isnan(one)]
-                points = " ".join(at(step, score) for step, score in known)
-                parts.append(
-                    f'<polyline points="{points}" fill="none" stroke="{colour}" '
-                    f'stroke-width="{width}"/>'
-                )
-            if own:
-                where = bottom - 8 - 15 * list(COLOURS).index(system)
-                parts.append(
-                    f'<text x="{right}" y="{where}" text-anchor="end" fill="{colour}">'
-                    f"{NAMES[system]}</text>"
-                )
-    return svg(WIDTH * len(panels), HEIGHT, parts)
-
-
-def plot_weights(results: Mapping[str, Row]) -> str:
-    """Return the absolute `WEIGHTS` of each tuning as SVG: a dot each, a panel a condition."""
-    row, gap, scale = 13, 10, 4.2
-    height = 40 + len(WEIGHTS) * (len(DOTS) * row + gap)
-    parts = []
-    for number, (name, one) in enumerate(results.items()):
-        x = 135
-        parts.append(
-            f'<g transform="translate({number % 2 * (WIDTH + 30)},{number // 2 * height})">'
-        )
-        parts.append(f'<text x="{x}" y="14">{name}: share of all weights, in percent</text>')
-        for tick in range(0, 51, 10):
-            at = x + scale * tick
-            parts.append(f'<path d="M{at:.0f},22V{height - 20}" stroke="#ddd"/>')
-            parts.append(f'<text x="{at:.0f}" y="{height - 6}" text-anchor="middle">{tick}</text>')
-        for place, weight in enumerate(WEIGHTS):
-            y = 34 + place * (len(DOTS) * row + gap)
-            parts.append(f'<text x="{x - 8}" y="{y + row}" text-anchor="end">{weight}</text>')
-            for below, (system, colour) in enumerate(DOTS.items()):
-                for tuning in weights_of(one, system):
-                    across = x + scale * abs(tuning[place])
-                    parts.append(
-                        f'<circle cx="{across:.1f}" cy="{y + below * row}" r="3.5" '
-                        f'fill="{colour}" fill-opacity="0.7"/>'
-                    )
-        parts.append("</g>")
-    for below, (system, colour) in enumerate(DOTS.items()):
-        parts.append(f'<text x="8" y="{14 + 13 * below}" fill="{colour}">{system}</text>')
-    return svg((WIDTH + 30) * 2 + 20, height * math.ceil(len(results) / 2), parts)
 
 
 def tables() -> dict[str, str]:
@@ -891,13 +798,8 @@ def filled(page: str) -> str:
 
 
 def made() -> dict[Path, str]:
-    """Return each file that is made of the results, and its content."""
-    results = load()
-    return {
-        **{page: filled(page.read_text(encoding="utf-8")) for page in PAGES},
-        PLOT: plot(results),
-        WEIGHTS_PLOT: plot_weights(results),
-    }
+    """Return each page that is made of the results, and its content."""
+    return {page: filled(page.read_text(encoding="utf-8")) for page in PAGES}
 
 
 def main() -> None:

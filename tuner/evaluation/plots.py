@@ -21,10 +21,16 @@ COLOURS = (
     ("#846c00", "#d8c15a"), ("#b5306f", "#ef8fb5"), ("#27708f", "#8fc7e8"), ("#5d6a32", "#a9b38a"),
 )  # fmt: skip
 """The page's colours of systems on white, and on black."""
-DARK = {INK: "#e8e6e1", SOFT: "#a3a6ad", RULE: "#31353d", **dict(COLOURS)}
+TONES = {"better": "#1a7f37", "worse": "#c0282d", "neither": SOFT}
+DARK = {
+    INK: "#e8e6e1", SOFT: "#a3a6ad", RULE: "#31353d", **dict(COLOURS),
+    TONES["better"]: "#5fc57a", TONES["worse"]: "#f58484",
+}  # fmt: skip
 DASHES = ("-", "--", ":", "-.")
 WIDTH = 6.4
 """Inches. Panels stand below each other: a phone shows them as wide as its screen."""
+MOST_IN_A_ROW = 6
+"""More series share the height of so many."""
 MOST_NAMED = 6
 """A chart with more lines has no names at their ends."""
 
@@ -102,7 +108,7 @@ def _height(chart: Chart, choice: ChartChoice) -> float:
     """Return the inches that a panel needs."""
     if chart.kind not in ("bars", "intervals"):
         return 3.0
-    return 1.0 + 0.15 * len(choice.categories) * (1 + len(choice.series))
+    return 1.0 + 0.15 * len(choice.categories) * (1 + min(len(choice.series), MOST_IN_A_ROW))
 
 
 def _colour(series: Series) -> str:
@@ -114,8 +120,8 @@ def _draw_rows(axes: Any, chart: Chart, choice: ChartChoice) -> None:
     count, unit = len(choice.series), _unit(choice)
     room = 0.8 / max(1, count)
     for number, series in enumerate(choice.series):
-        colour = _colour(series)
         for row, value in enumerate(series.values):
+            colour = TONES[series.tones[row]] if series.tones else _colour(series)
             place = row + (number - (count - 1) / 2) * room
             if value is not None and chart.kind == "bars":
                 axes.barh(place, unit * value, 0.9 * room, color=colour)
@@ -126,8 +132,8 @@ def _draw_rows(axes: Any, chart: Chart, choice: ChartChoice) -> None:
             if value is not None and len(span) == 2:
                 ink = INK if chart.kind == "bars" else colour
                 axes.hlines(place, *span, color=ink, linewidth=1.4)
-        if count > 1:
-            axes.plot([], [], "o", color=colour, label=series.name)
+        if count > 1 and series.name:
+            axes.plot([], [], "o", color=_colour(series), label=series.name)
     axes.set_yticks(range(len(choice.categories)), choice.categories)
     axes.set_ylim(len(choice.categories) - 0.5, -0.5)
     if count > 1:
@@ -151,6 +157,12 @@ def _draw_lines(axes: Any, chart: Chart, choice: ChartChoice) -> None:
             axes.step(x, y, where="post", linewidth=1.2, color=colour, linestyle=dash)
         else:
             axes.plot(x, y, marker=".", linewidth=1.6, color=colour, linestyle=dash)
+        if series.low and series.high and None not in (*series.low, *series.high):
+            low, high = (
+                [unit * end for end in bound if end is not None]
+                for bound in (series.low, series.high)
+            )
+            axes.fill_between(series.x, low, high, color=colour, alpha=0.18, linewidth=0)
         ends.append((y[-1], x[-1], series))
     if 1 < len(ends) <= MOST_NAMED:
         low, high = axes.get_ylim()
@@ -177,9 +189,9 @@ def _dress(axes: Any, chart: Chart, choice: ChartChoice, *, is_horizontal: bool)
     if not is_horizontal:
         axes.set_ylabel(chart.y, fontsize=8, color=SOFT)
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_locator(
-        MaxNLocator(6, steps=[1, 2, 5, 10], integer=chart.x == "iteration")
-    )
+    x = [value for series in choice.series for value in series.x]
+    is_counted = bool(x) and all(float(value).is_integer() for value in x)
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10], integer=is_counted))
     axes.grid(axis="x" if is_horizontal else "both", color=RULE, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.tick_params(colors=SOFT, labelsize=8, length=0)
