@@ -423,8 +423,8 @@ def _buckets(
             choices.append(ChartChoice(metric.directed, series, metric.in_percent, columns))
         if buckets:
             caption = "Score of the segments of each group by itself; in brackets, how many."
-            if len(view.names) > len(series):
-                caption += f" The first {len(series)} systems; the table has all."
+            if len(view.names) > MAX_TOGETHER + 1:
+                caption += f" The first {MAX_TOGETHER + 1} systems; the table has all."
             charts.append(Chart(label, "bars", title, choices, caption, x="score", y=unit))
             note = f"Columns: {unit}, in brackets the number of segments."
             headers = ["metric", "system", *columns]
