@@ -40,11 +40,6 @@ class Bounds:
         """Return bounds that allow everything."""
         return cls(np.full(size, -np.inf), np.full(size, np.inf))
 
-    def followed_by(self, free: int) -> Bounds:
-        """Return these bounds, and those of some more weights that have none."""
-        infinite = np.full(free, np.inf)
-        return Bounds(np.append(self.lower, -infinite), np.append(self.upper, infinite))
-
     @property
     def allow_scaling(self) -> bool:
         """Whether allowed weights stay allowed when they are multiplied by a positive number."""

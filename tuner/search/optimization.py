@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ..nbest import model
 from ..nbest.model import NBest
 from ..texts.statistics import finite_scores, named
 from ..weights.feature_weights import FeatureNames, FeatureWeights
-from .constraints import Bounds, Constraints, moves
+from .constraints import Constraints, moves
 from .optimizers._base import Found, Optimizer
 from .oracle import oracle
 from .problem import NOTHING, Prior, StatTable, TuningProblem, worth
@@ -100,14 +101,15 @@ def find_weights(
     start = setup.start(nbest.feature_names)
     space = _search_space(nbest, stats, metric, setup, segments=segments)
     start_score = score(start)
+    variables, bounds = space.variables, space.variables.bounds
     if space.problem.width:
         search = setup.optimizer.optimize(
             space.problem,
-            [space.bounds.clip(space.reduce(weights)) for weights in space.starts],
-            bounds=space.bounds,
+            [bounds.clip(variables.reduce(weights)) for weights in space.starts],
+            bounds=bounds,
             seed=setup.seed,
         )
-        final = space.expand(search.weights)
+        final = space.weights(search.weights)
     else:
         worth_of_start = metric.oriented(start_score)
         search = Found(NOTHING, worth_of_start, restarts=(worth_of_start,))
@@ -118,7 +120,7 @@ def find_weights(
     is_worse = worth(metric, final_score) < worth(metric, start_score)
     if space.problem.width and is_worse and not moved and setup.prior == 0:
         final, final_score = start, start_score  # scaling weights can turn ties over
-    oracle_score = _oracle_score(space.lists, space.problem.winners(space.reduce(final)))
+    oracle_score = _oracle_score(space.lists, space.problem.winners(variables.reduce(final)))
     if space.problem.width and start_score == final_score != oracle_score:
         _say_no_gain(metric, start_score, search)
     return Optimized(
@@ -154,14 +156,11 @@ def _say_no_gain(metric: Metric, start_score: float, search: Found) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class SearchSpace:
-    """The vectors that an optimizer searches, the variables and then sparse features.
+class SearchSpace(NamedTuple):
+    """What an optimizer searches, and how it belongs to the lists.
 
     Parameters
     ----------
-    names, sparse_names
-        The dense features, and the sparse ones that are searched.
     starts : tuple of FeatureWeights
         Weights within the constraints. Features that are not searched keep those of the first.
     variables : Variables
@@ -169,40 +168,21 @@ class SearchSpace:
         The problem of all features, and the problem that the optimizer sees.
     """
 
-    names: FeatureNames
-    sparse_names: tuple[str, ...]
     starts: tuple[FeatureWeights, ...]
     variables: Variables
     lists: TuningProblem
     problem: TuningProblem
 
-    @property
-    def bounds(self) -> Bounds:
-        """Bounds of the vectors."""
-        return self.variables.bounds.followed_by(len(self.sparse_names))
-
-    def reduce(self, weights: FeatureWeights) -> FloatArray:
-        """Return the vector of weights; a sparse feature without a weight has weight 0."""
-        sparse = [weights.values.get(name, (0.0,))[0] for name in self.sparse_names]
-        return np.append(self.variables.reduce(weights.vector(self.names)), sparse)
-
-    def expand(self, vector: FloatArray) -> FeatureWeights:
+    def weights(self, vector: FloatArray) -> FeatureWeights:
         """Return the weights of all features for the result of a search."""
-        start, count = self.starts[0], len(self.variables)
-        if not self.problem.fixed.size and self.bounds.allow_scaling:
+        variables, bounds = self.variables, self.variables.bounds
+        if not self.problem.fixed.size and bounds.allow_scaling:
             # Absolute weights add to what those of the start do. Model scores only rank, so that
             # any positive factor will do. This one keeps the proportion between the searched
             # weights and those that the decoder has and nobody searches.
-            size = float(summed(np.abs(self.bounds.clip(self.reduce(start)))))
+            size = float(summed(np.abs(bounds.clip(variables.reduce(self.starts[0])))))
             vector = vector * ((size or 1.0) / (float(summed(np.abs(vector))) or 1.0))
-        vector = _without_zeros(vector, self.problem, self.variables)
-        dense = FeatureWeights.from_vector(self.names, self.variables.expand(vector[:count]))
-        sparse = {  # a weight of 0 is kept only where it replaces another
-            name: (float(number),)
-            for name, number in zip(self.sparse_names, vector[count:], strict=True)
-            if number != 0 or name in start.values or name in dense.values
-        }
-        return FeatureWeights({**start.values, **dense.values, **sparse})
+        return variables.expand(_without_zeros(vector, self.problem, variables))
 
 
 def _search_space(
@@ -222,7 +202,7 @@ def _search_space(
     setup.constraints.check(names)
     starts = tuple(setup.constraints.allowed(start, names) for start in starts)
     variables, moving = choose_variables(
-        lists.features, lists.offsets, names, starts[0].vector(names), setup.constraints
+        lists.features, lists.offsets, names, starts[0], setup.constraints, sparse_names
     )
     fixed = variables.fixed(lists.features, moving)
     if lists.fixed.size:
@@ -230,12 +210,11 @@ def _search_space(
     problem = replace(
         lists, features=variables.features(lists.features), fixed=fixed, spread=NOTHING
     )
-    space = SearchSpace(names, sparse_names, starts, variables, lists, problem)
-    if setup.prior <= 0:
-        return space
-    spread = np.concatenate([problem.spread, np.ones(len(sparse_names))])
-    prior = Prior(setup.prior, space.reduce(setup.toward or starts[0]), spread)
-    return replace(space, problem=replace(problem, prior=prior))
+    if setup.prior > 0:
+        spread = np.concatenate([problem.spread, np.ones(len(sparse_names))])
+        prior = Prior(setup.prior, variables.reduce(setup.toward or starts[0]), spread)
+        problem = replace(problem, prior=prior)
+    return SearchSpace(starts, variables, lists, problem)
 
 
 def _list_problem(

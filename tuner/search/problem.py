@@ -79,7 +79,7 @@ class StatTable:
 
     @property
     def can_travel(self) -> bool:
-        """Whether it can be sent to other processes: all is known."""
+        """Whether it can be sent to other processes: all is known. Nothing is annotated for it."""
         return self.known == len(self.rows)
 
     def note_no_score(self, sums: tuple[float, ...]) -> None:
@@ -248,14 +248,6 @@ class TuningProblem:
     def width(self) -> int:
         """Number of weights: F, and P more where there are sparse features."""
         return len(self.features) + (0 if self.sparse is None else int(self.sparse.shape[1]))
-
-    @property
-    def can_travel(self) -> bool:
-        """Whether it can be sent to other processes: in memory, and all statistics known.
-
-        Nothing is annotated only to send it.
-        """
-        return self.stats.can_travel
 
     @cached_property
     def _deviations(self) -> FloatArray:

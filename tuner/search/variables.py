@@ -9,7 +9,7 @@ from portmert.metrics._base import FloatArray, IntArray
 
 from ..base import errors
 from ..base.warn import notice
-from ..weights.feature_weights import FeatureNames
+from ..weights.feature_weights import FeatureNames, FeatureWeights
 from .constraints import Bounds, Constraints, columns_of, multiples
 from .problem import NOTHING, within_segment_spread
 
@@ -19,20 +19,25 @@ EQUAL_SPREADS = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """V variables that F weights are multiples of: w[columns[v]] = ratios[v] * x[v].
+    """The vectors that an optimizer searches: V variables, and then P sparse features.
 
+    F weights of dense features are multiples of the variables: w[columns[v]] = ratios[v] * x[v].
     Weights outside of all variables keep their start value.
 
     Parameters
     ----------
-    start : (F,) float64
+    names, sparse_names
+        The dense features, and the sparse ones that are searched.
+    start : FeatureWeights
     columns : V arrays of columns, none in two of them.
     ratios : V arrays of float64, of the same lengths.
     bounds : Bounds
-        Bounds of the V variables.
+        Bounds of the vectors.
     """
 
-    start: FloatArray
+    names: FeatureNames
+    sparse_names: tuple[str, ...]
+    start: FeatureWeights
     columns: tuple[IntArray, ...]
     ratios: tuple[FloatArray, ...]
     bounds: Bounds
@@ -40,20 +45,31 @@ class Variables:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def expand(self, numbers: FloatArray) -> FloatArray:
-        """Return the (F,) weights of (V,) numbers."""
-        weights = self.start.copy()
+    def expand(self, vector: FloatArray) -> FeatureWeights:
+        """Return the weights of all features for a (V + P,) vector."""
+        weights, numbers = self.start.vector(self.names).copy(), vector[: len(self)]
         for columns, ratios, number in zip(self.columns, self.ratios, numbers, strict=True):
             weights[columns] = ratios * number
-        return weights
+        dense, start = FeatureWeights.from_vector(self.names, weights), self.start.values
+        sparse = {  # a weight of 0 is kept only where it replaces another
+            name: (float(number),)
+            for name, number in zip(self.sparse_names, vector[len(self) :], strict=True)
+            if number != 0 or name in start or name in dense.values
+        }
+        return FeatureWeights({**start, **dense.values, **sparse})
 
-    def reduce(self, weights: FloatArray) -> FloatArray:
-        """Return the (V,) numbers of (F,) weights; of tied weights the largest decides."""
-        numbers = np.empty(len(self))
+    def reduce(self, weights: FeatureWeights) -> FloatArray:
+        """Return the (V + P,) vector of weights; of tied weights the largest decides.
+
+        A sparse feature without a weight has weight 0.
+        """
+        dense, numbers = weights.vector(self.names), np.empty(len(self))
         for v, (columns, ratios) in enumerate(zip(self.columns, self.ratios, strict=True)):
             largest = np.argmax(np.abs(ratios))
-            numbers[v] = weights[columns[largest]] / ratios[largest]
-        return numbers
+            numbers[v] = dense[columns[largest]] / ratios[largest]
+        return np.append(
+            numbers, [weights.values.get(name, (0.0,))[0] for name in self.sparse_names]
+        )
 
     def features(self, features: FloatArray) -> FloatArray:
         """Return (V, H), C order, of features (F, H); `features` itself if nothing changes."""
@@ -75,12 +91,13 @@ class Variables:
         hypothesis above another.
         """
         searched = np.concatenate([*self.columns, np.empty(0, dtype=np.int64)])
-        unsearched = [c for c in np.setdiff1d(moving, searched) if self.start[c] != 0]
+        start = self.start.vector(self.names)
+        unsearched = [c for c in np.setdiff1d(moving, searched) if start[c] != 0]
         if not unsearched:
             return NOTHING
         scores = np.zeros(features.shape[1])
         for column in unsearched:
-            scores += self.start[column] * features[column]
+            scores += start[column] * features[column]
         return scores
 
 
@@ -88,8 +105,9 @@ def choose_variables(
     features: FloatArray,
     offsets: IntArray,
     names: FeatureNames,
-    start: FloatArray,
+    start: FeatureWeights,
     constraints: Constraints,
+    sparse_names: tuple[str, ...] = (),
 ) -> tuple[Variables, IntArray]:
     """Decide which weights are searched.
 
@@ -100,7 +118,8 @@ def choose_variables(
     Parameters
     ----------
     features : (F, H) float64
-    start : (F,) float64
+    sparse_names
+        The sparse features that are searched too.
 
     Returns
     -------
@@ -113,13 +132,14 @@ def choose_variables(
     ConfigError
         A constraint names an unknown feature, ties a weight of 0, or constraints contradict.
     """
+    weights = start.vector(names)
     labels = [f"{name}_{i}" if size > 1 else name for name, size in names for i in range(size)]
     fixed = {column for name in constraints.fixed for column in columns_of(name, names)}
     groups = [
         [column for name in group for column in columns_of(name, names)]
         for group in constraints.tied
     ]
-    _check_groups(groups, fixed, start, labels)
+    _check_groups(groups, fixed, weights, labels)
     spread = within_segment_spread(features, offsets, if_constant=0.0)
     constant = np.flatnonzero(spread == 0).tolist()
     if constant:
@@ -138,10 +158,12 @@ def choose_variables(
     groups += [[column] for column in range(len(labels)) if column not in tied]
     members = [[column for column in group if column not in left_out] for group in groups]
     members = sorted(filter(None, members))
-    ratios = tuple(start[group] if len(group) > 1 else np.ones(1) for group in members)
+    ratios = tuple(weights[group] if len(group) > 1 else np.ones(1) for group in members)
     columns = tuple(np.array(group, dtype=np.int64) for group in members)
-    bounds = _variable_bounds(members, ratios, *constraints.limits(names), labels)
-    return Variables(start, columns, ratios, bounds), np.flatnonzero(spread > 0)
+    bounds = Bounds.none(len(members) + len(sparse_names))
+    _bound_variables(bounds, members, ratios, constraints.limits(names), labels)
+    variables = Variables(names, sparse_names, start, columns, ratios, bounds)
+    return variables, np.flatnonzero(spread > 0)
 
 
 def _duplicates(
@@ -189,19 +211,18 @@ def _check_groups(
             seen.add(column)
 
 
-def _variable_bounds(
+def _bound_variables(
+    bounds: Bounds,
     members: list[list[int]],
     ratios: tuple[FloatArray, ...],
-    lower: FloatArray,
-    upper: FloatArray,
+    limits: tuple[FloatArray, FloatArray],
     labels: list[str],
-) -> Bounds:
-    bounds = Bounds.none(len(members))
+) -> None:
+    lower, upper = limits
     for v, (columns, ratio) in enumerate(zip(members, ratios, strict=True)):
         bounds.lower[v], bounds.upper[v] = multiples(ratio, lower[columns], upper[columns])
         if not bounds.lower[v] < bounds.upper[v]:
             raise errors.ConfigError(f"the bounds leave no weight for {_joined(columns, labels)}")
-    return bounds
 
 
 def _similar(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[int, list[int]]:

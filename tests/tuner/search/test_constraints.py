@@ -11,6 +11,7 @@ from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.search import variables
 from portmert.tuner.search.constraints import Bounds, Constraints, columns_of
 from portmert.tuner.search.variables import choose_variables
+from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.places import INVENTED
 
 NAMES = (("LM0", 1), ("TM0", 2), ("WP0", 1))
@@ -140,8 +141,9 @@ def test_a_table_and_constraints_are_one(tmp_path, constraints):
 def choose(features, constraints=None, start=None):
     start = np.array([1.0, 2.0, 4.0, -1.0]) if start is None else start
     with collected_notices() as said:
+        weights = FeatureWeights.from_vector(NAMES, start)
         variables, moving = choose_variables(
-            features, OFFSETS, NAMES, start, constraints or Constraints()
+            features, OFFSETS, NAMES, weights, constraints or Constraints()
         )
     return variables, moving.tolist(), said
 
@@ -161,7 +163,12 @@ def test_a_feature_constant_in_every_segment_is_left_and_reported():
     assert [c.tolist() for c in variables.columns] == [[1], [2], [3]]
     assert moving == [1, 2, 3]
     assert "LM0: constant within every segment" in said[0]
-    assert variables.expand(np.array([5.0, 6.0, 7.0])).tolist() == [1.0, 5.0, 6.0, 7.0]
+    assert variables.expand(np.array([5.0, 6.0, 7.0])).vector(NAMES).tolist() == [
+        1.0,
+        5.0,
+        6.0,
+        7.0,
+    ]
     assert variables.fixed(features, np.array(moving)).size == 0
 
 
@@ -192,7 +199,8 @@ def test_equal_features_are_found_among_thousands_of_equal_spread(monkeypatch):
     monkeypatch.setattr(variables, "_equal", spied)
     offsets = np.arange(segments + 1) * size
     with collected_notices() as said:
-        found, _ = choose_variables(features, offsets, names, np.ones(len(names)), Constraints())
+        start = FeatureWeights.from_vector(names, np.ones(len(names)))
+        found, _ = choose_variables(features, offsets, names, start, Constraints())
     assert len(found) == len(names) - 2
     assert [line.partition(" in every")[0] for line in said] == [
         "left at its start value: F700: equal to F20",
@@ -204,8 +212,13 @@ def test_equal_features_are_found_among_thousands_of_equal_spread(monkeypatch):
 def test_tied_features_keep_their_ratio():
     variables, _, _ = choose(RANDOM, Constraints(tied=(("TM0",),)))
     assert [c.tolist() for c in variables.columns] == [[0], [1, 2], [3]]
-    assert variables.expand(np.array([1.0, 0.5, 1.0])).tolist() == [1.0, 1.0, 2.0, 1.0]
-    assert variables.reduce(np.array([1.0, 2.0, 4.0, -1.0])).tolist() == [1.0, 1.0, -1.0]
+    assert variables.expand(np.array([1.0, 0.5, 1.0])).vector(NAMES).tolist() == [
+        1.0,
+        1.0,
+        2.0,
+        1.0,
+    ]
+    assert variables.reduce(variables.start).tolist() == [1.0, 1.0, -1.0]
     assert variables.features(RANDOM)[1] == pytest.approx(2 * RANDOM[1] + 4 * RANDOM[2])
 
 

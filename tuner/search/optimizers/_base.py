@@ -167,7 +167,7 @@ class Optimizer(Component):
         problem, scale = rescaled(problem, bounds.clip(starts[0]))
         count = max(self.restarts, len(starts))
         context, workers = current(), Team(current().threads)
-        if context.cluster and count > context.threads and problem.can_travel:
+        if context.cluster and count > context.threads and problem.stats.can_travel:
             workers = context.cluster
         shared = workers.shared(problem)
         tasks = [(shared, self, starts, bounds, seed, restart) for restart in range(count)]
