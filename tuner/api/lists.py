@@ -517,7 +517,7 @@ class Lists:
         for name, members in groups:
             with notices_behind(name):
                 lists.append(read(sources[members]))
-        return join.joined(lists, [name for name, _ in groups])
+        return join.joined_systems(lists, [name for name, _ in groups])
 
     def scored_by(self, metrics: Iterable[Metric]) -> Lists:
         """Return the lists without segments that lack a score computed outside.

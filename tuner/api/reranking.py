@@ -18,7 +18,7 @@ from ..base.numbers import NonNegative, Positive
 from ..base.warn import notice, warn, warnings_so_far
 from ..components import registry
 from ..nbest.check import length_order
-from ..nbest.model import NBest, finite, highest, model_scores
+from ..nbest.model import NBest, finite_feature, highest, model_scores
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..texts.mbr import by_model, expected_scores
@@ -269,7 +269,7 @@ def _expected(
     expected = expected_scores(
         metric, lists.scored.texts, nbest.offsets, weights, average=mbr.average
     )
-    return finite(f"mbr:{metric.name()}", metric.oriented(expected), nbest)
+    return finite_feature(f"mbr:{metric.name()}", metric.oriented(expected), nbest)
 
 
 def _model_scores(lists: PreparedLists, weights_like: WeightsLike, *, zero: bool) -> FloatArray:

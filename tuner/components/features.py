@@ -34,7 +34,7 @@ from ..base.errors import ConfigError, InputError, counted, faults_at
 from ..base.files import Lines, TextFile, read_lines
 from ..base.warn import warn
 from ..nbest.extra import numbers_of
-from ..nbest.model import NBest, finite
+from ..nbest.model import NBest, finite_feature
 from ..texts import corpus, joining, mbr, prepare, statistics
 from . import registry
 
@@ -278,7 +278,7 @@ def with_features(
                 rows = np.flatnonzero(np.isnan(column))
                 lacking.update((np.searchsorted(nbest.offsets, rows, side="right") - 1).tolist())
                 column = np.where(np.isnan(column), 0.0, column)
-            column = finite(name, column, nbest)
+            column = finite_feature(name, column, nbest)
         if (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts)).all():
             warn(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
         names_so_far.add(name)

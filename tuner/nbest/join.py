@@ -50,7 +50,7 @@ def groups_of(systems: Sequence[str], lists: int) -> list[tuple[str, slice]]:
     return groups
 
 
-def joined(lists: Sequence[NBest], systems: Sequence[str]) -> NBest:
+def joined_systems(lists: Sequence[NBest], systems: Sequence[str]) -> NBest:
     """Return one list with the hypotheses of all systems, each text once in its segment.
 
     The feature F of system A is called `A.F` (`-F`: `-A.F`). Where A has not the hypothesis, it is

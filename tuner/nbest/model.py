@@ -178,7 +178,7 @@ def sparse_scores(sparse: SparseFeatures | None, weights: FeatureWeights) -> Flo
     return np.bincount(row_of, products, minlength=rows).astype(np.float64, copy=False)
 
 
-def finite(name: str, values: FloatArray, nbest: NBest) -> FloatArray:
+def finite_feature(name: str, values: FloatArray, nbest: NBest) -> FloatArray:
     """Return (H,) values computed for a feature; raise `InputError` if one is not finite."""
     for row in np.flatnonzero(~np.isfinite(values))[:1].tolist():
         segment = int(np.searchsorted(nbest.offsets, row, side="right")) - 1

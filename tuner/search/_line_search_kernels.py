@@ -304,7 +304,9 @@ def total(table: FloatArray) -> FloatArray:
 
 
 @kernel
-def choose(ends: FloatArray, values: FloatArray, tie: float, outer: float) -> tuple[float, float]:
+def best_interval(
+    ends: FloatArray, values: FloatArray, tie: float, outer: float
+) -> tuple[float, float]:
     """Return the middle of the best interval nearest to step 0, and its value.
 
     Parameters

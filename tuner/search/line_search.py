@@ -126,12 +126,12 @@ class LineSearch:
             return None
         steps, values = self._surface(scores, columns, direction, window)
         if self.smooth > 0:
-            values = averaged(steps, finite(values), self.smooth * unit)
+            values = smoothed(steps, finite(values), self.smooth * unit)
         if self.problem.prior is not None:
             return self._choose_with_prior(
                 weights, columns, direction, (steps, values), OUTER_STEP * unit
             )
-        return LinePoint(*kernels.choose(steps, values, TIE, OUTER_STEP * unit))
+        return LinePoint(*kernels.best_interval(steps, values, TIE, OUTER_STEP * unit))
 
     def surface(
         self, weights: FloatArray, columns: IntArray, direction: FloatArray
@@ -228,7 +228,7 @@ class LineSearch:
         return ends, problem.objective(sums)
 
 
-def averaged(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:
+def smoothed(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:
     """Return each interval's objective averaged over `half_width` to both sides of its middle.
 
     A peak that is narrow beside the window counts little, as its neighbours enter the mean. The

@@ -300,11 +300,9 @@ def _oracle_score(lists: TuningProblem, start: IntArray) -> float:
     finite_scores(lists.metric, lists.total(start))
     if lists.rows is None and not lists.stats.is_lazy:
         return oracle(lists.stats.rows, lists.offsets, lists.metric, start)[0]
-    rows = np.arange(len(lists.stats.rows)) if lists.rows is None else lists.rows
-    lists.stats.need(rows[start])
     hypotheses = np.flatnonzero(_is_known(lists))
     score, _ = oracle(
-        lists.stats.take(rows[hypotheses]),
+        lists.stats.take(lists.rows_of(hypotheses)),
         np.searchsorted(hypotheses, lists.offsets),
         lists.metric,
         np.searchsorted(hypotheses, start),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Metric
 from portmert.metrics.bleu import Bleu
-from portmert.tuner.search.line_search import LineSearch, averaged
+from portmert.tuner.search.line_search import LineSearch, smoothed
 from portmert.tuner.search.problem import StatTable, TuningProblem
 from tests.oracles import search as slow
 
@@ -238,11 +238,11 @@ def test_bleu_surface_sums_from_scratch_in_each_interval():
 def test_averaging_by_hand():
     # 0 on (-10, 0), 1 on (0, 1), 0 on (1, 10): a peak of width 1 in a window of width 2.
     steps, values = np.array([-10.0, 0.0, 1.0, 10.0]), np.array([0.0, 1.0, 0.0])
-    assert averaged(steps, values, 1.0)[1] == pytest.approx(0.5)
-    assert averaged(steps, values, 0.25)[1] == pytest.approx(1.0)
+    assert smoothed(steps, values, 1.0)[1] == pytest.approx(0.5)
+    assert smoothed(steps, values, 0.25)[1] == pytest.approx(1.0)
     # Windows of width 20 around -5, 0.5 and 5.5 reach beyond both ends, where 2 and 4 go on.
     areas = [15 * 2 + 1 + 4 * 4, 9.5 * 2 + 1 + 9.5 * 4, 4.5 * 2 + 1 + 14.5 * 4]
-    found = averaged(steps, np.array([2.0, 1.0, 4.0]), 10.0)
+    found = smoothed(steps, np.array([2.0, 1.0, 4.0]), 10.0)
     assert found == pytest.approx([area / 20 for area in areas])
 
 
