@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
+PEERS := $(VENV)/.peers
 DEMO ?= demo-run
 PAPER ?= configs/paper-port/ja-en-thot.toml
 SECONDS ?= 600
@@ -100,7 +101,12 @@ $(DOCS_READY): $(RUNS)
 figures: $(READY)  ## Draw the figures of README and guide from the tables of their pages.
 	$(BIN)/python -m docs._site.figures
 
-bench: $(READY)  ## Measure speed and memory against fixed units (a few minutes).
+$(PEERS): $(READY)
+	$(PYTHON) -m venv $(VENV)/peers
+	$(VENV)/peers/bin/pip install --quiet --disable-pip-version-check -r tests/bench/peers.txt
+	@touch $@
+
+bench: $(PEERS)  ## Measure speed and memory against fixed units, and beside other programs (half an hour).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.bench
 
 fuzz: $(READY)  ## Throw damaged input at the commands (SECONDS=600 SEED=1; CASE=n: one again; ONLY=name).

@@ -28,6 +28,7 @@ from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
 from tests.bench.memory import memory
 from tests.bench.metaeval import metaeval
+from tests.bench.peers import HEADERS, peers
 from tests.bench.reading import reading
 from tests.bench.significance import significance
 from tests.bench.syntax import syntax
@@ -60,7 +61,9 @@ def main() -> None:
             *metaeval(),
             *syntax(folder, lists),
         ]
+        beside_peers = peers(folder, lists)
     click.echo(tabulate(rows, headers=["what", "measured", "goal"]))
+    click.echo(f"\n{tabulate(beside_peers, headers=HEADERS)}")
 
 
 def optimizing(folder: Path, lists: Lists, seeds: int) -> list[list[str]]:

@@ -39,23 +39,14 @@ def drop_in(folder: Path, lists: Lists) -> list[list[str]]:
         (work / "finished_step.txt").write_text(f"{LAST - 1}\n")
         return [run(arguments)]
 
-    steps = range(1, LAST + 1)
-    extractor = [
-        "--sctype", "BLEU", "--scconfig", "case:true", "--scfile", f"run{LAST}.scores.dat",
-        "--ffile", f"run{LAST}.features.dat", "-r", lists.reference, "-n",
-        f"run{LAST}.best100.out.gz",
-    ]  # fmt: skip
-    mert = [
-        "-d", sum(size for _, size in FEATURES), "--sctype", "BLEU", "--scconfig", "case:true",
-        "--ffile", ",".join(f"run{k}.features.dat" for k in steps),
-        "--scfile", ",".join(f"run{k}.scores.dat" for k in steps),
-        "--ifile", f"run{LAST}.init.opt", "-n", 20, "-r", LAST * 1000,
-    ]  # fmt: skip
-
     def shims() -> list[Process]:
         return [
-            run(["extractor", *extractor], module="portmert.tuner.dropin", folder=work),
-            run(["mert", *mert], module="portmert.tuner.dropin", folder=work),
+            run(
+                ["extractor", *extractor_arguments(lists)],
+                module="portmert.tuner.dropin",
+                folder=work,
+            ),
+            run(["mert", *mert_arguments()], module="portmert.tuner.dropin", folder=work),
         ]
 
     loop()  # compile
@@ -63,6 +54,26 @@ def drop_in(folder: Path, lists: Lists) -> list[list[str]]:
         ["mert-moses, step 7 without decoding: units of CPU", units(loop), GOAL],
         ["shims extractor and mert, step 7: units of CPU", units(shims), GOAL],
     ]
+
+
+def extractor_arguments(lists: Lists) -> list[object]:
+    """Return how mert-moses.pl calls `extractor` on the last list."""
+    return [
+        "--sctype", "BLEU", "--scconfig", "case:true", "--scfile", f"run{LAST}.scores.dat",
+        "--ffile", f"run{LAST}.features.dat", "-r", lists.reference, "-n",
+        f"run{LAST}.best100.out.gz",
+    ]  # fmt: skip
+
+
+def mert_arguments() -> list[object]:
+    """Return how mert-moses.pl calls `mert` on all lists."""
+    steps = range(1, LAST + 1)
+    return [
+        "-d", sum(size for _, size in FEATURES), "--sctype", "BLEU", "--scconfig", "case:true",
+        "--ffile", ",".join(f"run{k}.features.dat" for k in steps),
+        "--scfile", ",".join(f"run{k}.scores.dat" for k in steps),
+        "--ifile", f"run{LAST}.init.opt", "-n", 20, "-r", LAST * 1000,
+    ]  # fmt: skip
 
 
 def units(work: Callable[[], list[Process]]) -> str:

@@ -41,7 +41,7 @@ class _Counted(BLEU):
 def significance(folder: Path) -> list[list[str]]:
     """Return the rows: tests of ten systems against sacrebleu's of two, and the command."""
     logging.getLogger("sacrebleu").setLevel(logging.ERROR)
-    reference, outputs = _corpus(folder)
+    reference, outputs = corpus(folder)
     systems = find_systems([SystemFiles(path.stem, (path,)) for path in outputs])
     test = TestFiles(None, (reference,))
     (material,) = read_material(systems, test, (), None, Preparation())
@@ -80,7 +80,7 @@ def significance(folder: Path) -> list[list[str]]:
     ]
 
 
-def _corpus(folder: Path) -> tuple[Path, list[Path]]:
+def corpus(folder: Path) -> tuple[Path, list[Path]]:
     """Write a reference and outputs that have about two thirds of its words."""
     rng = np.random.default_rng(3)
     words = np.array([f"w{number}" for number in range(4000)])
