@@ -78,6 +78,17 @@ def test_report_writes_page_and_json(finished, tmp_path):
         assert charts == 8
 
 
+def test_several_runs_share_charts(finished, tmp_path):
+    copy = tmp_path / "copy" / finished.name
+    shutil.copytree(finished, copy)
+    shown = report(finished, copy, "--json", tmp_path / "runs.json", "--metric", "bleu")
+    assert [line.partition(": ")[0] for line in shown.stdout.splitlines()[:2]] == [
+        str(finished), str(copy),
+    ]  # fmt: skip
+    assert f"\n{copy}, weights, absolute values" in shown.stdout
+    assert len(json.loads((tmp_path / "runs.json").read_text())["runs"]) == 2
+
+
 def test_report_refuses_what_is_no_run(tmp_path):
     shown = report(tmp_path, status=1)
     assert shown.stderr == (

@@ -18,7 +18,7 @@ from .texts import PathLike, preparing
 
 @arguments.checked
 def report(
-    run: PathLike,
+    run: PathLike | Sequence[PathLike],
     *,
     metric: Sequence[str] = (),
     annotator: str | None = None,
@@ -27,10 +27,12 @@ def report(
     document: bool = True,
     progress: Progress | None = None,
 ) -> Report:
-    """Report on the folder of a run of `tune`, also while it is still running.
+    """Report on runs of `tune`, also while they are still running.
 
     Parameters
     ----------
+    run
+        The folder of a run, or the folders of several to see side by side.
     metric : NAME[:OPTION=VALUE,...]
         Metric that scores the dev output of every iteration. Default: bleu, port, qmean, ter.
     document
@@ -41,25 +43,31 @@ def report(
     Raises
     ------
     PortmertError
-        `run` is not the folder of a run.
+        One of `run` is not the folder of a run.
     """
-    run = Path(run)
+    folders = [Path(run)] if isinstance(run, str | Path) else list(map(Path, run))
+    names = [folder.resolve().name for folder in folders]
+    if len(set(names)) < len(names):
+        names = list(map(str, folders))
     with (
         using(threads=threads, annotation_cache=annotation_cache, progress=progress),
         preparing(annotator) as prepare,
     ):
-        history = run_history.read_history(
-            run,
-            name=run.resolve().name,
-            metrics={text: registry.metric(text) for text in metric or METRICS},
-            tools=dev_set.ScoringTools(prepare=prepare),
-            surface=document,
-        )
+        histories = [
+            run_history.read_history(
+                folder,
+                name=name,
+                metrics={text: registry.metric(text) for text in metric or METRICS},
+                tools=dev_set.ScoringTools(prepare=prepare),
+                surface=document,
+            )
+            for folder, name in zip(folders, names, strict=True)
+        ]
         test = None
-        if document and history["state"] == "finished":
+        if document and [history["state"] for history in histories] == ["finished"]:
             request = CompareRequest(
-                systems=(SystemFiles(None, (run,)),),
-                metrics=tuple(history["displays"]) if metric else (),
+                systems=(SystemFiles(None, tuple(folders)),),
+                metrics=tuple(histories[0]["displays"]) if metric else (),
                 prepare=prepare,
                 timing=False,
             )
@@ -67,5 +75,5 @@ def report(
                 test = compare_systems(request)
             except (errors.InputError, errors.StateError) as error:
                 notice(f"no scores of a test set: {error}")
-        content = as_json(history, test)
+        content = as_json(histories, test)
         return Report(document_of_run(content), content)

@@ -15,13 +15,19 @@ from ._signatures import options
 
 
 @click.command(cls=Command)
-@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "run",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    nargs=-1,
+    required=True,
+    metavar="RUN...",
+)
 @options("tuner.api.reporting.report", "metric")
 @_groups.any_annotator
 @_groups.threads
 @_outputs.reporting(_outputs.html, _outputs.plot, _outputs.json_option)
-def command(*, run: Path, **values: Any) -> portmert.Report:
-    """Report on the folder RUN of tune, also while it is still running.
+def command(*, run: tuple[Path, ...], **values: Any) -> portmert.Report:
+    """Report on the folder RUN of tune, also while it is still running, or on several.
 
     The report shows the dev scores of each iteration on several metrics, the projected and the
     real score, the growth of the n-best lists, and the weights with their spread over replicas.
@@ -30,6 +36,7 @@ def command(*, run: Path, **values: Any) -> portmert.Report:
 
     \b
     portmert report runs/port --html page.html
+    portmert report runs/bleu runs/port --html both.html
     """  # noqa: D301  \b is click's sign for lines to leave alone
     document = _outputs.is_document_needed()
     return portmert.report(run, document=document, **values)

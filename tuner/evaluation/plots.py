@@ -165,14 +165,25 @@ def _draw_lines(axes: Any, chart: Chart, choice: ChartChoice) -> None:
             axes.fill_between(series.x, low, high, color=colour, alpha=0.18, linewidth=0)
         ends.append((y[-1], x[-1], series))
     if 1 < len(ends) <= MOST_NAMED:
-        low, high = axes.get_ylim()
-        least = -float("inf")
-        for y_end, x_end, series in sorted(ends, key=lambda end: end[:2]):
-            least = max(y_end, least + 0.08 * (high - low))  # names do not cover each other
+        ends.sort(key=lambda end: end[:2])
+        heights = _apart([end[0] for end in ends], *axes.get_ylim())
+        for (_, x_end, series), height in zip(ends, heights, strict=True):
             axes.annotate(
-                f" {series.name}", (x_end, least), va="center", fontsize=8, color=_colour(series),
-                annotation_clip=False,
+                f" {series.name}", (x_end, height), va="center", fontsize=8,
+                color=_colour(series), annotation_clip=False,
             )  # fmt: skip
+
+
+def _apart(heights: Sequence[float], low: float, high: float) -> list[float]:
+    """Return rising heights of names that do not cover each other, below the upper end."""
+    step = 0.08 * (high - low)
+    placed: list[float] = []
+    for height in heights:
+        placed.append(max(height, placed[-1] + step) if placed else height)
+    for number in reversed(range(len(placed))):
+        most = placed[number + 1] - step if number + 1 < len(placed) else high
+        placed[number] = min(placed[number], most)
+    return placed
 
 
 def _unit(choice: ChartChoice) -> float:

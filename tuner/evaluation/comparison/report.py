@@ -69,22 +69,22 @@ def document_of(comparison: Comparison, first: Sequence[Block] = ()) -> Document
 
 
 def document_of_run(report: Mapping[str, Any]) -> Document:
-    """Return the document of a run of `tune`, and on the page the scores of its test output.
+    """Return the document of runs of `tune`, and on the page the scores of one's test output.
 
     Parameters
     ----------
     report
         `history.report.as_json`.
     """
-    (run,) = report["runs"]
+    names = [run["name"] for run in report["runs"]]
     blocks: list[Block] = [Paragraph(line, "headline") for line in report["headlines"]]
-    blocks += history.blocks_of_runs([run])
+    blocks += history.blocks_of_runs(report["runs"])
     line = f"portmert {report['portmert']}"
     if "systems" in report:
         line = about(report)
         blocks += on_page([Paragraph(note, "note") for note in report["notes"]])
         blocks += on_page(blocks_of(report))
-    return Document(run["name"], blocks, about=line, systems=[run["name"]])
+    return Document(" / ".join(names), blocks, about=line, systems=names)
 
 
 def about(comparison: Comparison) -> str:

@@ -4,6 +4,7 @@ A run is plain data, as `read_history` returns it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,16 +35,17 @@ EXACT = ("mert", "coordinate", "powell", "random-directions")
 """Optimizers that search a line exactly."""
 
 
-def as_json(run: Run, test: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def as_json(runs: Sequence[Run], test: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the JSON object of `portmert report`.
 
     Parameters
     ----------
     test
-        The scores of the run's output of its test set, as a comparison of one system, if known.
+        The scores of one run's output of its test set, as a comparison of one system, if known.
     """
-    alone = {"kind": "run", "portmert": portmert.__version__, "headlines": headlines(run)}
-    return {"notes": [], **(test or {}), **alone, "runs": [run]}
+    lines = [line for run in runs for line in headlines(run)]
+    alone = {"kind": "run", "portmert": portmert.__version__, "headlines": lines}
+    return {"notes": [], **(test or {}), **alone, "runs": list(runs)}
 
 
 def headlines(run: Run) -> list[str]:
@@ -116,9 +118,9 @@ def blocks_of_runs(runs: Sequence[Run], systems: Sequence[str] = ()) -> list[Blo
         if run["state"] == "running":
             note = f"{run['name']} is still running; this page was made meanwhile."
             blocks.append(Paragraph(note, "note").only("page"))
-        blocks += [_iterations(run, replica) for replica in run["replicas"]]
+        blocks += [_named(_iterations(run, replica), run, runs) for replica in run["replicas"]]
     blocks.append(Paragraph(COLUMNS))
-    blocks += [_weights(run) for run in runs if run["weights"]]
+    blocks += [_named(_weights(run), run, runs) for run in runs if run["weights"]]
     blocks += [
         Paragraph(note if len(runs) == 1 else f"{run['name']}: {note}", "note")
         for run in runs
@@ -128,6 +130,12 @@ def blocks_of_runs(runs: Sequence[Run], systems: Sequence[str] = ()) -> list[Blo
     if surfaces:
         blocks += [Heading("Error surface"), Paragraph(_surface_note(runs)).only("page")]
     return [*blocks, *surfaces]
+
+
+def _named(table: Table, run: Run, runs: Sequence[Run]) -> Table:
+    """Return a table that says which of several runs it is of."""
+    is_said = len(runs) == 1 or table.title.startswith(run["name"])
+    return table if is_said else replace(table, title=f"{run['name']}, {table.title}")
 
 
 def _iterations(run: Run, replica: Replica) -> Table:
