@@ -306,10 +306,10 @@ class Lists:
 
         Examples
         --------
-        >>> import pathlib, portmert
-        >>> plf = "((('a',-1.0,1),('b',-2.0,1),),(('c',0.0,1),),)"
-        >>> _ = pathlib.Path("lattice").write_text(plf)
-        >>> lists = portmert.Lists.from_graphs("lattice", {"LatticeCost": 1.0})
+        >>> import pathlib, portmert, tempfile
+        >>> lattice = pathlib.Path(tempfile.mkdtemp(), "lattice")
+        >>> _ = lattice.write_text("((('a',-1.0,1),('b',-2.0,1),),(('c',0.0,1),),)")
+        >>> lists = portmert.Lists.from_graphs(lattice, {"LatticeCost": 1.0})
         >>> portmert.rerank(lists, {"LatticeCost": -1.0}).lines
         ('b c',)
         """

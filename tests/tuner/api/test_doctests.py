@@ -16,9 +16,10 @@ FUNCTIONS = ("Lists", "align", "compare", "metric", "optimize", "rerank", "score
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_are_right(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # where an example writes
+    monkeypatch.chdir(tmp_path)
     found = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert found.failed == 0
+    assert not list(tmp_path.iterdir())  # an example leaves no file where it was tried
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
