@@ -45,6 +45,15 @@ def test_rerank_writes_hypotheses_and_links(files):
     assert (files / "links").read_text() == "1-0\n2-0\n"
 
 
+def test_plain_text_of_segments_that_are_not_in_order_is_warned_of(files):
+    rows = ({"id": f"s{n}", "text": "a", "features": {"F": 1, "G": 0}} for n in (2, 1))
+    (files / "mixed").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    said = rerank(files, nbest="mixed").stderr
+    assert "mixed: the ids are not in order ('s2' stands before 's1'), and the lines wri" in said
+    for kept in (("--ids",), ("--out", files / "out.jsonl")):
+        assert "not in order" not in rerank(files, *kept, nbest="mixed").stderr
+
+
 def test_weights_of_features_that_the_list_lacks_are_refused(files):
     weights = {"F": [0], "G": [1], "qe": [2.5], "unused": [0], "UnknownWordPenalty0": [1]}
     (files / "weights.json").write_text(json.dumps({"weights": weights}))

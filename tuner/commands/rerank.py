@@ -10,7 +10,8 @@ import click
 
 import portmert
 
-from ..base import documents, errors, files
+from ..base import columns, documents, errors, files
+from ..base.warn import warn
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import OUT_FILE
@@ -92,6 +93,12 @@ def command(
     if links_out is not None and reranked.links is None:
         raise errors.InputError(
             f"{first}: the list has no word alignment for --links-out; let the decoder print it"
+        )
+    pair = None if with_ids else columns.unordered(reranked.ids)
+    if pair and paths[0] is not None and paths[0].suffix != ".jsonl":
+        warn(
+            f"{first}: the ids are not in order ('{pair[0]}' stands before '{pair[1]}'), and the "
+            f"lines written have none; give --ids, or an --out that ends in .jsonl"
         )
     _write(reranked, [f"{name} " if with_ids else "" for name in reranked.ids], *paths)
 
