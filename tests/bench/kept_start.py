@@ -186,11 +186,15 @@ class Rule:
         A share is taken if its gain on held-out segments is above -k of its standard errors.
     corrected
         Whether what the mean of the folds' weights scores more than they do is added to it.
+    estimate
+        As in `tune`, the start is kept too if the estimate for unseen text is not above its score
+        less so many errors.
     """
 
     name: str
-    k: float
+    k: float = 0.0
     corrected: bool = False
+    estimate: float = np.inf
 
     def place(self, record: Mapping[str, Any]) -> int:
         """Return the place in `SHARES` of the share that is taken."""
@@ -201,15 +205,19 @@ class Rule:
         is_good = held[1:] - held[0] > -self.k * errors[0, 1:]
         is_good &= held[top] - held[1:] <= errors[top, 1:]
         place = 1 + int(np.argmax(is_good)) if is_good.any() else 0
-        return place if record["dev"][place] > record["dev"][0] else 0
+        promised = record["judged"] - record["held"][0]
+        is_kept = record["dev"][place] <= record["dev"][0]
+        is_kept |= self.estimate < np.inf and promised <= -self.estimate * errors[0, place]
+        return 0 if is_kept else place
 
 
-DEFAULT = Rule("gain > 0: the default", 0)
+DEFAULT = Rule("gain > 0: the default")
 RULES = (
     *(Rule(f"gain > {-k:g} errors", k) for k in (-2, -1)),
     DEFAULT,
     *(Rule(f"gain > {-k:g} errors", k) for k in (0.5, 1, 2)),
     *(Rule(f"corrected gain > {-k:g} errors", k, corrected=True) for k in (0, 0.5, 1, 2)),
+    *(Rule(f"gain > 0, estimate > {-k:g} errors", estimate=k) for k in (0, 0.5, 1, 2)),
 )
 
 
