@@ -111,8 +111,7 @@ class Pool:
 
     def score(self, weights: FeatureWeights, segments: Any) -> float:
         """Return the score of weights on some segments, as `rerank` chooses."""
-        best = best_hypotheses(self.nbest, weights)[segments]
-        return float(self.metric.score(self.stats.total(best)))
+        return self.stats.score(self.metric, best_hypotheses(self.nbest, weights)[segments])
 
 
 def case(
@@ -123,12 +122,13 @@ def case(
     optimizer = bagged.Bagged(**options)
     setup = optimization.Setup(optimizer, starts=(start,), seed=split + 1)
     space = optimization._search_space(pool.nbest, pool.stats, pool.metric, setup, segments=dev)
-    problem, vector = space.problem, space.bounds.clip(space.reduce(space.starts[0]))
+    problem, bounds = space.problem, space.variables.bounds
+    vector = bounds.clip(space.variables.reduce(space.starts[0]))
     begin = time.process_time()
     rng = streams.restart(setup.seed, 0)
     fold_of = rng.permutation(len(dev)) % optimizer.folds
     seed = int(rng.integers(2**63))
-    deal = bagged._Split(problem, vector, space.bounds, fold_of, seed)
+    deal = bagged._Split(problem, vector, bounds, fold_of, seed)
     blends, folds = optimizer._learn_folds(deal, rng)
     _, by_others = bagged._choose_mixture(deal, blends, folds)
     learnt = np.stack([fold.weights for fold in folds])
@@ -139,11 +139,11 @@ def case(
     curve, parts = held_out_curve(deal, blends, folds)
     averaging, ends = [0.0], [(problem.goal(vector), pool.score(start, test))]
     for share in SHARES[1:]:
-        weights = space.bounds.clip(deal.mixed(share * parts, learnt.mean(axis=0)))
+        weights = bounds.clip(deal.mixed(share * parts, learnt.mean(axis=0)))
         value = problem.goal(weights)
         singles = [problem.goal(deal.mixed(share * parts, one)) for one in learnt]
         averaging.append(value - float(np.mean(singles)))
-        ends.append((value, pool.score(space.expand(weights), test)))
+        ends.append((value, pool.score(space.weights(weights), test)))
     return {
         "held": curve[0].tolist(),
         "errors": np.std(curve[1:, :, None] - curve[1:, None], axis=0, ddof=1).tolist(),
@@ -252,15 +252,17 @@ def rules(arguments: argparse.Namespace) -> None:
     for group, some in sorted(
         grouped([(one["start"], one["size"]) for one in records], records), key=itemgetter(0)
     ):
-        promised = np.array([100 * (one["judged"] - one["held"][0]) for one in some])
-        gain = 100 * gains_of(DEFAULT, some)
-        low = promised - gain
-        kept = np.mean([DEFAULT.place(one) == 0 for one in some])
+        is_kept = np.array([DEFAULT.place(one) == 0 for one in some])
+        gain, best = (100 * gains_of(rule, some) for rule in (DEFAULT, None))
+        low = 100 * np.array([one["judged"] - one["held"][0] for one in some]) - gain
         rows.append([
-            *map(str, group), str(len(some)), f"{100 * kept:.0f} %", f"{promised.mean():+.2f}",
-            f"{gain.mean():+.2f}", f"{low.mean():+.2f} ± {np.std(low) / len(low) ** 0.5:.2f}",
+            *map(str, group), str(len(some)), f"{100 * is_kept.mean():.0f} %",
+            f"{gain.mean():+.2f}",
+            f"{best.mean():+.2f}", f"{best[is_kept].mean():+.2f}" if is_kept.any() else "",
+            f"{low.mean():+.2f} ± {np.std(low) / len(low) ** 0.5:.2f}",
         ])  # fmt: skip
-    head = ["start", "segments", "cases", "start kept", "estimated gain", "gain", "difference"]
+    head = ["start", "segments", "cases", "start kept", "gain", "of the best share",
+            "of it where kept", "estimate less gain"]  # fmt: skip
     click.echo(aligned(head, rows, style="pipe"))
 
 
