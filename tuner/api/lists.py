@@ -346,32 +346,30 @@ class Lists:
         """
         if isinstance(self.in_memory, DatLists):
             raise ConfigError(f"{self.in_memory.called}: no feature can be added")
-        read, origin = self._as_read, self.origin or self
+        read = self._as_read
         if values is None:
             read = self._with_features(read, [feature])
-            nbest = read.nbest
-            changed = replace(self, features=(*self.features, feature), origin=origin)
+            changes: dict[str, Any] = {"features": (*self.features, feature)}
         else:
-            column = np.asarray(values, dtype=np.float64)
-            names = [name for name, _ in read.nbest.feature_names]
-            if column.shape != (len(read.nbest.features),) or not np.isfinite(column).all():
+            nbest, column = read.nbest, np.asarray(values, dtype=np.float64)
+            if column.shape != (len(nbest.features),) or not np.isfinite(column).all():
                 raise ValueError(
                     f"feature {feature}: values of shape {column.shape}; expected "
-                    f"({len(read.nbest.features)},) finite values, one for each hypothesis"
+                    f"({len(nbest.features)},) finite values, one for each hypothesis"
                 )
-            if feature in names:
+            if feature in dict(nbest.feature_names):
                 raise ValueError(f"the lists have a feature {feature} already")
-            columns = np.hstack([read.nbest.features, column[:, np.newaxis]])
+            columns = np.hstack([nbest.features, column[:, np.newaxis]])
             nbest = replace(
-                read.nbest,
+                nbest,
                 features=np.asfortranarray(columns),
-                feature_names=(*read.nbest.feature_names, (feature, 1)),
+                feature_names=(*nbest.feature_names, (feature, 1)),
             )
-            changed = replace(self, paths=(), in_memory=nbest, origin=origin)
+            read = read._replace(nbest=nbest)
+            changes = {"paths": (), "in_memory": nbest}
         if self.counted is not None:
-            changed = replace(changed, in_memory=nbest)
-        changed.__dict__["_as_read"] = read._replace(nbest=nbest)  # it is not read again
-        return changed
+            changes["in_memory"] = read.nbest
+        return self._with(read, **changes)
 
     def like(self, dev_lists: Lists) -> Lists:
         """Return these lists of a test set with the text steps of the lists tuned on.
@@ -540,8 +538,8 @@ class Lists:
             return self
         return self._with(self._as_read.take(in_natural_order(ids)))
 
-    def _with(self, read: ListsAsRead) -> Lists:
-        changed = replace(self, origin=self.origin or self)
+    def _with(self, read: ListsAsRead, **changes: Any) -> Lists:
+        changed = replace(self, origin=self.origin or self, **changes)
         changed.__dict__["_as_read"] = read
         return changed
 

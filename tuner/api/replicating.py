@@ -284,15 +284,12 @@ class ReplicaRun:
             for number in numbers
             if not is_finished(self.folder.replica(number) / "result.json")
         ]
-        setup = self.dev.setup
+        dev, setup, workers, phase = self.dev, self.dev.setup, current().cluster, ""
         setups = [replace(setup, seed=streams.replica(setup.seed, number)) for number in missing]
-        dev, workers, phase = self.dev, current().cluster, ""
-        nbest = penalised(dev.nbest, self.dev.alpha)
-        stats = dev.stats
+        nbest, stats = penalised(dev.nbest, dev.alpha), dev.stats
         if workers is not None:
             stats.complete()
-            bare = without_texts(nbest)
-            nbest, stats = workers.shared(bare), workers.shared(stats)
+            nbest, stats = workers.shared(without_texts(nbest)), workers.shared(stats)
             phase = "replicas"
         tasks = [(nbest, stats, dev.metric, setup) for setup in setups]
         ended = (workers or Team(1)).run(_weights_and_notices, tasks, phase=phase)

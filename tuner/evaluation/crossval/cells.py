@@ -236,9 +236,7 @@ def measure(
     if workers.is_remote:
         for judged in plan.judges.values():
             judged.stats.complete()
-        nbest = plan.nbest  # its texts stay here
-        bare = without_texts(nbest)
-        plan = replace(plan, nbest=bare)
+        plan = replace(plan, nbest=without_texts(plan.nbest))
     cells = folder and folder / "cells"
     if cells is not None:
         files.make_folder(cells)
