@@ -271,7 +271,7 @@ def _charts(
         ],
         "Each point is a system, or an output of a segment (some of them, if there are many).",
         x="human score",
-        y="value of the metric (↓ lower is better)",
+        y="metric (↓ lower is better)",
     )
     if together is not None and len(together.scenarios) > 1:
         yield _scenarios(together, labels, order[:MAX_BARS], measures)
