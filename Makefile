@@ -98,8 +98,9 @@ $(DOCS_READY): $(RUNS)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
-figures: $(READY)  ## Draw the figures of README and guide from the tables of their pages.
+figures: $(READY)  ## Draw the figures of README and guide from tables and results.
 	$(BIN)/python -m docs._site.figures
+	$(BIN)/python -m tests.bench.graphs page
 
 $(PEERS): $(READY)
 	$(PYTHON) -m venv $(VENV)/peers

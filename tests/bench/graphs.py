@@ -45,7 +45,7 @@ from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.places import PROGRAMS, ROOT
 
 RESULTS = ROOT / "research" / "graphs.json"
-PAGE, PLOT = RESULTS.with_suffix(".md"), RESULTS.with_suffix(".svg")
+PAGE, PLOT = RESULTS.with_suffix(".md"), ROOT / "docs" / "figures" / "graphs.svg"
 MARK = "## All tunings"
 """What stands behind it on the page is made from the results."""
 SCRIPTS = PROGRAMS.parent / "scripts" / "training"
