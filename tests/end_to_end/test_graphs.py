@@ -152,6 +152,7 @@ def test_a_run_with_graphs_that_was_killed_goes_on_to_equal_bytes(tmp_path):
     assert result["start_dev_score"] < result["dev_score"] == 1.0
     whole = contents(tmp_path / "run")
     first = tmp_path / "run" / "iteration-01"
+    assert json.loads((first / "optimized.json").read_text())["searches"] > 1
     assert {"graphs.gz", "harvest-0.json", "harvest-1.json"} <= {
         file.name for file in first.iterdir()
     }

@@ -208,7 +208,7 @@ class _Run:
                 weights, moved = start_weights(self.experiment)
             else:
                 result = read_weights(self.folder.iteration(number - 1) / "optimized.json")
-                weights = self._after(number - 1, result)
+                weights = self._after(number - 1, result, self._share(number - 1))
             path.parent.mkdir(exist_ok=True)
             if moved:
                 warn(moved)
@@ -217,7 +217,7 @@ class _Run:
             write_text(path, to_json({"weights": weights.values, **warned}) + "\n")
         return read_weights(path)
 
-    def _after(self, number: int, result: FeatureWeights) -> FeatureWeights:
+    def _after(self, number: int, result: FeatureWeights, share: float) -> FeatureWeights:
         """Return the weights after an iteration that found some.
 
         Lists tell little about weights far from those that they were decoded under. A search for
@@ -226,23 +226,27 @@ class _Run:
         """
         if not self.experiment.optimizer.holds_out:
             return result
-        after = self._weights_of(number).towards(result, self._share(number, result))
+        after = self._weights_of(number).towards(result, share)
         return self.experiment.constraints.allowed(after, after.names)  # rounding
 
-    def _share(self, number: int, result: FeatureWeights | None = None) -> float:
+    def _share_of(self, number: int, result: FeatureWeights, searches: int) -> float:
         """Return the share that an iteration's step is of the way to the weights it found.
 
         It is the whole way if the decoder showed no new hypothesis although a step was cut short.
         Then the search has found the same weights as before, and the lists speak for them.
         """
+        if not self.experiment.optimizer.holds_out:
+            return 1.0
+        scores = records.read_file(self.folder.iteration(number) / "scores.json", IterationScores)
+        if not scores.new and is_behind(self._shares(number - 1)):
+            return 1.0
+        return step_share(number, self._weights_of(number), result, searches)
+
+    def _share(self, number: int) -> float:
+        """Return the share of an iteration whose search is done."""
         if number not in self.shares:
-            folder, share = self.folder.iteration(number), 1.0
-            if self.experiment.optimizer.holds_out:
-                scores = records.read_file(folder / "scores.json", IterationScores)
-                if scores.new or not is_behind(self._shares(number - 1)):
-                    result = result or read_weights(folder / "optimized.json")
-                    share = step_share(number, self._weights_of(number), result)
-            self.shares[number] = share
+            result = read_weights(self.folder.iteration(number) / "optimized.json")
+            self.shares[number] = self._share_of(number, result, self._search_of(number).searches)
         return self.shares[number]
 
     def _shares(self, count: int) -> list[float]:
@@ -422,7 +426,7 @@ class _Run:
         starts = [self._weights_of(number) for number in dict.fromkeys(numbers)]
         seed = streams.iteration(self.experiment.tune.seed, numbers[0])
         self.harvests.around(last.number, before)
-        harvest = 1
+        searches = 1
         while True:
             nbest, stats = self.lists.merged(last.number)
             optimization = find_weights(
@@ -432,13 +436,15 @@ class _Run:
                 self._setup(starts, seed),
                 segments=self.evaluator.tuned,
             )
-            if not self.harvests.under(last.number, harvest, optimization.weights):
+            share = self._share_of(last.number, optimization.weights, searches)
+            after = self._after(last.number, optimization.weights, share)
+            is_cut = share < 1 / last.number
+            if not self.harvests.under(last.number, searches, after, is_cut=is_cut):
                 break  # only the last search moves the weights
-            harvest += 1
+            searches += 1
         self._report_annotation(last.number, "search", optimization)
         warn_of(optimization.warnings)
         self._log_warnings(optimization.warnings)
-        after = self._after(last.number, optimization.weights)
         is_annotated = self.evaluator.preparation.annotator is not None
         return IterationSearch(
             start_score=optimization.start_score,
@@ -450,20 +456,22 @@ class _Run:
             change=weight_change(before, after),
             weights=optimization.weights.values,
             warnings=optimization.warnings,
-            **vars(self._next(last, optimization, after, nbest, stats)),
+            searches=searches,
+            **vars(self._next(last, optimization, share, nbest, stats)),
         )
 
     def _next(
         self,
         last: Iteration,
         result: Optimized,
-        after: FeatureWeights,
+        share: float,
         nbest: NBest,
         stats: StatTable,
     ) -> NextStep:
         """Return what the lists say of the next iteration's weights."""
         metric, tuned = self.experiment.metric, self.evaluator.tuned
         before = self._weights_of(last.number)
+        after = self._after(last.number, result.weights, share)
         tables = []
         for weights in (before, after, result.weights):
             rows = best_hypotheses(nbest, weights)
@@ -473,7 +481,6 @@ class _Run:
         score = float(metric.score(tables[1].sum(axis=0)))
         if last.unseen_score is None or result.unseen is None or result.unseen_score is None:
             return NextStep(next_score=score)
-        share = self._share(last.number, result.weights)
         excess = (1 - share) * (last.dev_score - last.unseen_score)
         excess += share * (result.score - result.unseen_score)
         folds, unseen = self.evaluator.folds, result.unseen

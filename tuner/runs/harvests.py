@@ -12,8 +12,8 @@ from ..weights.feature_weights import FeatureWeights
 from .lists import GRAPHS_NAME, ListMerger
 from .records import write_json
 
-MOST = 4
-"""Harvests of an iteration after the first one; real ones ended after two to four."""
+MOST = 3
+"""Harvests of an iteration after the first one: a graph tells little about weights far away."""
 LITTLE = 0.05
 """A share of all hypotheses: a search over so few new ones finds almost the same weights."""
 
@@ -54,13 +54,15 @@ class Harvests:
             drawn = drawn_around(weights, nbest, rng)
             self._add(number, 0, drawn, max(1, self._size // 2))
 
-    def under(self, number: int, harvest: int, weights: FeatureWeights) -> bool:
-        """Add the strings under the weights that a search found; return whether many are new.
+    def under(self, number: int, harvest: int, weights: FeatureWeights, *, is_cut: bool) -> bool:
+        """Add the strings under the weights after a search; return whether to search again.
 
         Parameters
         ----------
         harvest
             Counted from 1 in each iteration.
+        is_cut
+            Whether the search found weights farther away; else few new strings end the iteration.
         """
         if not self._decoder.makes_graphs or harvest > MOST:
             return False
@@ -68,7 +70,7 @@ class Harvests:
         self._add(number, harvest, [weights], self._size)
         new = self._lists.count(number) - before
         notice(f"iteration {number}: {counted(new, 'new hypothesis')} in the search graphs")
-        return new > LITTLE * before
+        return is_cut or new > LITTLE * before
 
     def _add(
         self, number: int, harvest: int, weights: Sequence[FeatureWeights], size: int

@@ -81,7 +81,7 @@ class NextStep:
 
 @dataclass(frozen=True, kw_only=True)
 class IterationSearch(NextStep):
-    """What optimized.json says of the search over all lists so far."""
+    """What optimized.json says of the search over all lists so far, the last of `searches`."""
 
     start_score: float
     optimized_score: float
@@ -92,6 +92,7 @@ class IterationSearch(NextStep):
     change: float
     weights: Mapping[str, tuple[float, ...]]
     warnings: tuple[str, ...] = ()
+    searches: int = 1
 
 
 @dataclass(frozen=True)

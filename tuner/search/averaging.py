@@ -77,11 +77,14 @@ def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
     return float(np.abs(rows[0] - rows[1]).sum())
 
 
-def step_share(number: int, before: FeatureWeights, target: FeatureWeights) -> float:
+def step_share(
+    number: int, before: FeatureWeights, target: FeatureWeights, searches: int = 1
+) -> float:
     """Return the share of the step from an iteration's weights to those it found.
 
     It is 1 in the first iteration, 1/2 in the second, 1/3 in the third, so that the weights are
-    the mean of all that were found, and come to rest. A step is never longer than `FARTHEST`.
+    the mean of all that were found, and come to rest. A step is never longer than `FARTHEST` for
+    each search.
 
     Parameters
     ----------
@@ -89,9 +92,12 @@ def step_share(number: int, before: FeatureWeights, target: FeatureWeights) -> f
         The number of the iteration, from 1.
     before, target
         The weights that its lists were decoded under, and those found on the lists so far.
+    searches
+        Before each search after the first, search graphs gave what is best where the search before
+        it would have ended.
     """
     change = weight_change(before, target)
-    return min(1 / number, FARTHEST / change) if change else 1 / number
+    return min(1 / number, searches * FARTHEST / change) if change else 1 / number
 
 
 def averaged(

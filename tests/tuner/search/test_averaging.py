@@ -79,6 +79,7 @@ def test_steps_lead_to_the_mean_of_what_was_found_unless_they_are_far():
     near = weights.towards(far, step_share(1, weights, far))
     assert near.values == {"A": (a,), "B": (pytest.approx(b - FARTHEST * (a + b)),)}
     assert step_share(7, weights, weights) == 1 / 7
+    assert step_share(1, weights, far, 2) == 2 * step_share(1, weights, far)
 
 
 def test_the_spread_of_model_scores_by_hand():
