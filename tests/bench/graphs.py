@@ -236,7 +236,7 @@ def tuned(system: System, seed: int, start: str, arm: str, folder: Path) -> dict
     """
     options: dict[str, Any] = {"decodings": MOST}
     beams: list[str] = []
-    if arm == "graphs":  # min_gain = 1 is read from it
+    if arm == "graphs":  # where min_gain = 1, the default with graphs, ends is read from it
         options = {"decodings": 2, "graphs": True, "min_gain": 1e-9}
     if arm == "tight":
         options = {"decodings": 4}
@@ -252,7 +252,8 @@ def tuned(system: System, seed: int, start: str, arm: str, folder: Path) -> dict
         if (iteration / "optimized.json").exists():
             found = json.loads((iteration / "optimized.json").read_text())
             row |= {"gain": found["gain"], "gain_error": found["gain_error"]}
-            row |= {"listed": found["next_score"] - found["excess"]}
+            if (folder / f"iteration-{len(rows) + 2:02d}" / "weights.json").exists():
+                row |= {"listed": found["next_score"] - found["excess"]}
         rows.append(row)
     stopped = json.loads((folder / "result.json").read_text())["stopped"]
     record = {"stopped": stopped, "rows": rows, "test": {}}
@@ -290,7 +291,7 @@ def taken(record: Mapping[str, Any], name: str) -> tuple[int, int]:
 
 ARMS: Mapping[str, Sequence[str]] = {
     "lists": ("1", "2", "4", "8", "gain=0.5"),
-    "graphs": ("1", "2", "2 graphs gain=1"),
+    "graphs": ("1", "2 graphs gain=1"),
     "tight": ("4",),
 }
 """What is read from a record of each kind, see `taken`."""
@@ -347,8 +348,7 @@ def measure(arguments: argparse.Namespace) -> None:
 NAMES: Mapping[tuple[str, str], str] = {
     ("lists", "1"): "1 decoding", ("lists", "2"): "2 decodings", ("lists", "4"): "4 decodings",
     ("lists", "8"): "8 decodings", ("lists", "gain=0.5"): "`min_gain = 0.5`",
-    ("graphs", "1"): "1 decoding, graphs", ("graphs", "2"): "2 decodings, graphs",
-    ("graphs", "2 graphs gain=1"): "2 decodings, graphs, `min_gain = 1`",
+    ("graphs", "1"): "1 decoding, graphs", ("graphs", "2 graphs gain=1"): "2 decodings, graphs",
     ("tight", "4"): "4 decodings, narrow beam in three", ("mert", "2"): "mert-moses.pl, 2",
     ("mert", "4"): "mert-moses.pl, 4", ("mert", "8"): "mert-moses.pl, 8",
 }  # fmt: skip
@@ -434,7 +434,8 @@ def tables(records: Sequence[Mapping[str, Any]]) -> list[str]:
                 some = [found[first][seed][2] - found[second][seed][2] for seed in sorted(seeds)]
                 rows.append([first, second, str(len(some)), interval(some)])
         header = ["", "less", "tunings", "mean ± error (95 % interval)"]
-        texts.append(aligned(header, rows, style="pipe"))
+        if rows:
+            texts.append(aligned(header, rows, style="pipe"))
     return texts
 
 
@@ -445,22 +446,17 @@ def charts(records: Sequence[Mapping[str, Any]]) -> list[Chart]:
         if start != "poor":
             continue
         found = outcomes(records, pair, start)
+        curves = {
+            name: [found[NAMES[arm, part]] for part in ARMS[arm] if part[0].isdigit()]
+            for arm, name in {"lists": "without graphs", "graphs": "with graphs"}.items()
+        }
+        seeds = set.intersection(*(set(one) for points in curves.values() for one in points))
         for place, axis in ((0, "decodings of the dev set"), (1, "CPU seconds")):
             series = []
-            for colour, (arm, parts) in enumerate(
-                {"lists": ("1", "2", "4", "8"), "graphs": ("1", "2")}.items()
-            ):
-                means = np.array(
-                    [
-                        np.mean(list(found[NAMES[arm, part]].values()), axis=0)
-                        for part in parts
-                        if NAMES[arm, part] in found
-                    ]
-                )
-                if len(means):
-                    name = "without graphs" if arm == "lists" else "with graphs"
-                    x, y = means[:, place].tolist(), means[:, 2].tolist()
-                    series.append(Series(name, y, x=x, colour=colour))
+            for colour, (name, points) in enumerate(curves.items()):
+                means = np.array([np.mean([p[s] for s in seeds], axis=0) for p in points])
+                x, y = means[:, place].tolist(), means[:, 2].tolist()
+                series.append(Series(name, y, x=x, colour=colour))
             title = f"{pair}: test BLEU by {axis}"
             choice = ChartChoice("", series)
             found_charts.append(Chart(f"{pair}-{place}", "lines", title, [choice], x=axis))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.bench import replication, replication_data
+from tests.bench import graphs, replication, replication_data
 from tests.support.places import ROOT
 
 
@@ -81,6 +81,23 @@ def test_older_conditions_are_read_as_their_page_prints_them():
 def test_what_is_made_of_the_results_is_what_is_committed():
     for path, text in replication.made().items():
         assert path.read_text(encoding="utf-8") == text, path
+
+
+def test_the_page_of_search_graphs_is_made_of_its_results():
+    records = json.loads(graphs.RESULTS.read_text())
+    page, drawn = graphs.PAGE.read_text(), graphs.PLOT.read_text()
+    assert page.endswith(graphs.MARK + "\n\n" + "\n\n".join(graphs.tables(records)) + "\n")
+    assert [chart.title for chart in graphs.charts(records) if chart.title not in drawn] == []
+
+
+def test_a_run_shows_what_a_shorter_one_takes():
+    rows = [{"judged": 0.3, "listed": 0.4, "gain": None, "gain_error": None},
+            {"judged": 0.35, "listed": 0.34, "gain": 0.02, "gain_error": 0.01},
+            {"judged": 0.36, "listed": 0.37, "gain": 0.01, "gain_error": 0.01},
+            {"judged": 0.37, "listed": 0.36, "gain": 0.001, "gain_error": 0.01},
+            {"judged": 0.34}]  # fmt: skip
+    taken = {name: graphs.taken({"rows": rows}, name) for name in ("1", "2", "3", "8", "gain=0.5")}
+    assert taken == {"1": (1, 2), "2": (2, 2), "3": (3, 4), "8": (5, 4), "gain=0.5": (4, 4)}
 
 
 def test_the_pages_show_every_table_and_say_its_pooled_figures():

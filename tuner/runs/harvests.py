@@ -12,7 +12,7 @@ from ..weights.feature_weights import FeatureWeights
 from .lists import GRAPHS_NAME, ListMerger
 from .records import write_json
 
-MOST = 3
+MOST = 1
 """Harvests of an iteration after the first one: a graph tells little about weights far away."""
 LITTLE = 0.05
 """A share of all hypotheses: a search over so few new ones finds almost the same weights."""
