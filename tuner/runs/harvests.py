@@ -13,7 +13,8 @@ from .lists import GRAPHS_NAME, ListMerger
 from .records import write_json
 
 MOST = 1
-"""Harvests of an iteration after the first one: a graph tells little about weights far away."""
+"""Harvests of an iteration after the first one. With three, tunings from weights far off failed:
+a graph tells little about weights far away. See research/graphs.md."""
 LITTLE = 0.05
 """A share of all hypotheses: a search over so few new ones finds almost the same weights."""
 
