@@ -7,6 +7,7 @@ reads it. A replica is finished if all its files are as they were written; other
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -31,7 +32,15 @@ from ..nbest.model import NBest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
 from ..runs.inputs import write_inputs
-from ..runs.records import ReplicaResult, Scored, finish, is_finished, read_file, write_json
+from ..runs.records import (
+    ReplicaResult,
+    Scored,
+    finish,
+    has_digest,
+    is_finished,
+    read_file,
+    write_json,
+)
 from ..runs.replicas import SCORES, Chosen, Replicas, write_result
 from ..search.averaging import averaged_within, spread_size
 from ..search.contributions import contributions
@@ -301,7 +310,9 @@ class ReplicaRun:
 
     def _write(self, folder: Path, seed: int, optimized: Optimized) -> None:
         folder.mkdir(exist_ok=True)
+        shutil.rmtree(folder / "test", ignore_errors=True)  # of weights found before
         self._write_weights(folder / "weights.json", optimized.weights)
+        test = self._test(optimized.weights, folder / "test")  # of graphs it comes at the end
         finish(
             folder / "result.json",
             ReplicaResult(
@@ -310,6 +321,7 @@ class ReplicaRun:
                 dev_score=optimized.score,
                 unseen_score=optimized.unseen_score,
                 unseen_error=optimized.unseen_error,
+                test_score=None if test is None else test.score,
                 warnings=optimized.warnings,
             ),
         )
@@ -317,11 +329,15 @@ class ReplicaRun:
     def _row(self, number: int, weights: FeatureWeights) -> dict[str, Any]:
         """Return what result.json says of a replica; write and score its choice."""
         folder = self.folder.replica(number)
-        result = vars(read_file(folder / "result.json", ReplicaResult))
-        del result["metric"]
-        warn_of(result.pop("warnings"))
-        test = self._test(weights, folder / "test")
-        return {"folder": folder.name, **result, "test_score": test and test.score}
+        path = folder / "result.json"
+        result = read_file(path, ReplicaResult)
+        if self.test is not None and not has_digest(folder, "test/output.txt"):
+            test = self._test(weights, folder / "test")
+            result = replace(result, test_score=None if test is None else test.score)
+            finish(path, result)
+        warn_of(result.warnings)
+        keys = ("seed", "dev_score", "unseen_score", "unseen_error", "test_score")
+        return {"folder": folder.name, **{key: getattr(result, key) for key in keys}}
 
     def of_replicas(self, numbers: Iterable[int]) -> dict[str, FeatureWeights]:
         """Return the weights of each replica, by the name of its folder."""

@@ -113,6 +113,7 @@ class ReplicaResult:
     dev_score: float
     unseen_score: float | None
     unseen_error: float | None
+    test_score: float | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -177,6 +178,11 @@ def is_finished(last: Path, *, later: str = "") -> bool:
             path.unlink(missing_ok=True)
             last.unlink(missing_ok=True)
     return last.exists()
+
+
+def has_digest(folder: Path, name: str) -> bool:
+    """Return whether `finish` saw this file in a finished part."""
+    return name in _digests(folder)
 
 
 def keep(path: Path, text: str) -> None:
