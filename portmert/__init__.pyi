@@ -35,7 +35,7 @@ from .tuner.api.reranking import Mbr as Mbr
 from .tuner.api.reranking import Reranked as Reranked
 from .tuner.api.reranking import rerank as rerank
 from .tuner.api.scoring import score as score
-from .tuner.api.serving import Reranker as Reranker
+from .tuner.api.reranker import Reranker as Reranker
 from .tuner.api.tuning import TunedDecoder as TunedDecoder
 from .tuner.api.tuning import TuneSettings as TuneSettings
 from .tuner.api.tuning import tune as tune

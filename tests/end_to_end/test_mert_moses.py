@@ -11,7 +11,7 @@ import pytest
 
 from portmert.tuner.base.files import LOCK
 from portmert.tuner.base.warn import collected_notices
-from portmert.tuner.dropin._request import read_request
+from portmert.tuner.dropin._mert_moses_options import read_request
 from portmert.tuner.dropin.mert import main as mert_shim
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.runs.folder import open_run

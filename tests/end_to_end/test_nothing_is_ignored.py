@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from portmert.tuner import families
 from portmert.tuner.cli import main
-from portmert.tuner.dropin._request import OPTIONS
+from portmert.tuner.dropin._mert_moses_options import OPTIONS
 from tests.support.places import INVENTED
 
 R = INVENTED / "recorded"

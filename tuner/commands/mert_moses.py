@@ -76,7 +76,7 @@ def command(context: click.Context) -> None:
     if context.args in ([], ["-h"], ["--help"]):
         click.echo(USAGE)
         return
-    from ..dropin._request import read_request  # noqa: PLC0415  start-up time
+    from ..dropin._mert_moses_options import read_request  # noqa: PLC0415  start-up time
     from ..dropin.mert_moses import run  # noqa: PLC0415
 
     request = read_request(context.args)

@@ -36,7 +36,7 @@ from ..weights.weights_file import sparse_text
 from . import mert
 from ._mert_folder import FINISHED, NOT_ESTIMATED, SHARE, StepFolder
 from ._program import number, printed_score
-from ._request import MertRequest
+from ._mert_moses_options import MertRequest
 from .extractor import extract
 
 SEEDS = 10**6
