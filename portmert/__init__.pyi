@@ -31,11 +31,11 @@ from .tuner.api.reporting import report as report
 from .tuner.api.reproducing import reproduce as reproduce
 from .tuner.api.rerank_tuning import RerankTuned as RerankTuned
 from .tuner.api.rerank_tuning import rerank_tune as rerank_tune
+from .tuner.api.reranker import Reranker as Reranker
 from .tuner.api.reranking import Mbr as Mbr
 from .tuner.api.reranking import Reranked as Reranked
 from .tuner.api.reranking import rerank as rerank
 from .tuner.api.scoring import score as score
-from .tuner.api.reranker import Reranker as Reranker
 from .tuner.api.tuning import TunedDecoder as TunedDecoder
 from .tuner.api.tuning import TuneSettings as TuneSettings
 from .tuner.api.tuning import tune as tune

@@ -35,8 +35,8 @@ from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.weights_file import sparse_text
 from . import mert
 from ._mert_folder import FINISHED, NOT_ESTIMATED, SHARE, StepFolder
-from ._program import number, printed_score
 from ._mert_moses_options import MertRequest
+from ._program import number, printed_score
 from .extractor import extract
 
 SEEDS = 10**6
