@@ -310,7 +310,8 @@ class ReplicaRun:
 
     def _write(self, folder: Path, seed: int, optimized: Optimized) -> None:
         folder.mkdir(exist_ok=True)
-        shutil.rmtree(folder / "test", ignore_errors=True)  # of weights found before
+        if self.test is None:  # an output there is of weights found before
+            shutil.rmtree(folder / "test", ignore_errors=True)
         self._write_weights(folder / "weights.json", optimized.weights)
         test = self._test(optimized.weights, folder / "test")  # of graphs it comes at the end
         finish(
