@@ -228,7 +228,8 @@ def take_test(values: dict[str, Any], lists: portmert.Lists) -> portmert.Lists |
     paths, graphs = of_test.pop("paths"), values.pop("test_graphs")
     strings, kind = lists.strings, "graphs" if lists.strings else "nbest"
     refuse(
-        ("test_paths", "test_format") if strings else ("test_graphs",), f"goes with no --{kind}"
+        ("test_paths", "test_format") if strings else ("test_graphs",),
+        f"does not go with --{kind}",
     )
     if not paths and not graphs:
         refuse([f"test_{name}" for name in TEST], f"needs --test-{kind}")

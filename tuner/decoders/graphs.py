@@ -78,7 +78,7 @@ class GraphsDecoder(Decoder):
         lines = list(enumerate(_shards.lines_of(request["source"])))
         graphs = self._load()
         nbest = graphs.nbest([weights], [size], segments=len(lines))
-        nbest = Fitting(weights, scored=False).fitted(nbest, lines, where=graphs.where)
+        nbest = Fitting(weights, scored=False).fitted(nbest, lines, where=graphs.files[0])
         rows, offsets = best_rows(nbest.model_scores, nbest.offsets, size=size)
         write_nbest(taken(nbest, rows, offsets), request["out"])
         current().progress("decoding", len(lines), len(lines))

@@ -133,8 +133,8 @@ class Graphs:
 
     Parameters
     ----------
-    where : str
-        The name of the first file.
+    files : tuple of str
+        The file of each.
     segments : tuple of str
         Their ids: names, or numbers from 0.
     graphs : tuple of Graph
@@ -142,7 +142,7 @@ class Graphs:
         The features and words of all.
     """
 
-    where: str
+    files: tuple[str, ...]
     segments: tuple[str, ...]
     graphs: tuple[Graph, ...]
     columns: Columns
@@ -169,7 +169,7 @@ class Graphs:
             f"{called(paths[0])}: {reader.title}, {counted(len(graphs), 'graph')}, "
             f"{sum(map(len, graphs)) // max(1, len(graphs))} arcs on average"
         )
-        return cls(called(paths[0]), segments, graphs, columns)
+        return cls(tuple(block.where for block in blocks), segments, graphs, columns)
 
     def start(self, path: Path | None = None) -> FeatureWeights:
         """Return the weights of a file or those that graphs name; else 1, if sparse 0."""
@@ -218,18 +218,18 @@ class Graphs:
     def _numbers(self, names: SegmentNames, segments: int | None) -> list[int]:
         """Return the number of each graph's segment."""
         numbers = []
-        for segment in self.segments:
+        for where, segment in zip(self.files, self.segments, strict=True):
             if names.decide(segment):
                 try:
                     numbers.append(names.number(segment, segments))
                 except ValueError as error:
-                    raise InputError(f"{self.where}: {error}") from None
+                    raise InputError(f"{where}: {error}") from None
                 continue
             if not segment.isdecimal():
-                raise InputError(f"{self.where}: segment '{shown(segment)}' is no number")
+                raise InputError(f"{where}: segment '{shown(segment)}' is no number")
             numbers.append(int(segment))
             if segments is not None and numbers[-1] >= segments:
-                raise InputError(f"{self.where}: {beyond(numbers[-1], segments)}")
+                raise InputError(f"{where}: {beyond(numbers[-1], segments)}")
         return numbers
 
     def _arrays(
@@ -277,7 +277,7 @@ class Graphs:
             links = np.stack([keys // width % width, keys % width], axis=1).astype(np.int32)
             rows = rows._replace(links=links, link_offsets=offsets)
         names = tuple(name for name in columns.features if name in columns.sparse)
-        return ListArrays(rows, tuple(dense), names, has_links, self.where)
+        return ListArrays(rows, tuple(dense), names, has_links, self.files[0])
 
 
 def _chained(offsets: Sequence[IntArray]) -> IntArray:
