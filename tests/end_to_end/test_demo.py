@@ -173,7 +173,7 @@ def test_demo_also_tunes_on_syntax_with_a_model_of_its_own(finished, tmp_path):
     assert result.stderr.count("EDPM is then DPM") == 1  # a warning is shown once
     page = (run / "comparison.html").read_text()
     for metric in ("posf", "edpm"):  # tuned on, and so compared too
-        assert f'{{"label":"{metric}","percent":true}}' in page
+        assert f'{{"label":"{metric}","percent":true,' in page
     assert "needs an annotator" not in html.unescape(page)
 
 

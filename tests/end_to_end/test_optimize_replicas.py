@@ -259,6 +259,7 @@ def test_what_has_changed_since_is_made_again(folder, tmp_path, name, kind):
         (["--replicas", 2, "--out", "w", "--out-dir", "d"], "--out does not go with --replicas"),
         (["--out", "w", "--out-dir", "d"], "--out-dir needs --replicas"),
         (["--out", "w", *TEST], "--test-nbest needs --replicas"),
+        (["--out", "w", "--test-graphs", "x"], "--test-graphs needs --replicas"),
         (
             ["--replicas", 2, "--out-dir", "d", "--bootstrap", 3],
             "--bootstrap does not go with --replicas",

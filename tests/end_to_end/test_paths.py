@@ -101,8 +101,12 @@ def said(name, option, text, **rest):
         call[number] = text
     elif at in call:
         call[call.index(at) + 1] = text
-    elif at == "--graphs":  # in place of lists
-        call[call.index("--nbest") : call.index("--nbest") + 2] = [at, text]
+    elif "graphs" in at:  # in place of lists
+        call += map(str, REPLICAS if f"{name} {at}" == "optimize --test-graphs" else ())
+        for part in {at, "--graphs"} | ({"--test-graphs"} if "--test-nbest" in call else set()):
+            nbest = part.replace("graphs", "nbest")
+            begin = call.index(nbest) if nbest in call else len(call)
+            call[begin : begin + 2] = [part, text if part == at else "graphs.plf"]
     else:
         call += [at, text]
     call += map(str, BESIDE.get(f"{name} {at}", ()))
@@ -124,6 +128,7 @@ def place(tmp_path, monkeypatch):
         shutil.copy(R / "start.json", name)
     lines = (R / "dev.tgt").read_text().splitlines()
     Path("numbers").write_text("".join(f"{n}\n" for n in range(2178)))
+    Path("graphs.plf").write_text("((('a',1.0,1),('b',2.0,1),),)\n" * len(lines))
     Path("outputs").mkdir()
     rows = ["system\tsegment\tdocument\tscore\n"]
     for rank, system in enumerate("xyz"):

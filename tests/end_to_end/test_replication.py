@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-import re
 import subprocess
 
 import numpy as np
@@ -259,24 +258,16 @@ def test_japanese_of_dev_and_test_is_not_trained_on(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "test.ja").read_text() == "t ja\nf ja\ng ja\n"
 
 
-def test_the_plot_has_a_line_for_each_tuning_and_one_for_the_mean():
+def test_a_tuning_that_has_ended_keeps_its_last_score_and_a_broken_one_has_none():
     tunings = [
         {"system": "bleu", "replica": 1, "finished": True, "bleu": [0.20, 0.22]},
         {"system": "bleu", "replica": 2, "finished": True, "bleu": [0.20, 0.21, 0.24]},
         {"system": "mert-moses", "replica": 1, "finished": False, "bleu": [0.20, 0.19]},
     ]
-    drawn = replication.plot({"es-en": {"by_decoding": tunings}})
-    lines = [
-        [tuple(map(float, point.split(","))) for point in points.split()]
-        for points in re.findall('<polyline points="(.*?)"', drawn)
-    ]
-    assert len(lines) == 5
-    (_, _, first), (_, _, second), (_, _, mean) = lines[:3]
-    assert lines[0][1][1] == first[1]  # an ended tuning keeps its last score
-    assert mean[1] == pytest.approx((first[1] + second[1]) / 2, abs=0.1)
-    assert lines[1][2][1] == replication.TOP  # 24, the highest score of all
-    assert lines[3][1][1] == replication.HEIGHT - replication.TOP  # 19, the lowest
-    assert [len(line) for line in lines] == [3, 3, 3, 2, 2]  # one was broken off
+    drawn = replication.by_decodings({"by_decoding": tunings})
+    assert drawn["bleu", 1] == pytest.approx([20, 22, 22])
+    assert drawn["bleu", 2] == pytest.approx([20, 21, 24])
+    assert drawn["mert-moses", 1] == pytest.approx([20, 19, math.nan], nan_ok=True)
 
 
 TEXTS = ["a b c d e", "b c d e f", "c d e f g", "d e f g h", "e f g h i", "f g h i j"]

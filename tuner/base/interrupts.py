@@ -4,7 +4,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -38,9 +39,7 @@ def signals_as_interrupts() -> Iterator[None]:
             return
         number = lost.exc_value.number
         signal.signal(number, interrupt)
-        timer = threading.Timer(SOON, os.kill, (os.getpid(), number))
-        timer.daemon = True
-        timer.start()
+        threading.Thread(target=_send_outside, args=(send_again, number), daemon=True).start()
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -57,6 +56,19 @@ def signals_as_interrupts() -> Iterator[None]:
         for number, handler in ours.items():
             signal.signal(number, handler)
         sys.unraisablehook = hook
+
+
+def _send_outside(hook: Callable[[Any], None], number: int) -> None:
+    """Send a signal again when the main thread has left this hook: in it, it would be lost too."""
+    main = threading.main_thread().ident
+    is_inside = True
+    while is_inside:
+        time.sleep(SOON)
+        frame = sys._current_frames().get(main or 0)  # noqa: SLF001  a public function of CPython
+        while frame is not None and frame.f_code is not hook.__code__:
+            frame = frame.f_back
+        is_inside = frame is not None
+    os.kill(os.getpid(), number)
 
 
 def status_after(error: BaseException, name: str) -> int:

@@ -61,7 +61,8 @@ def command(
     _outputs.check_outputs(out, json_out, values["plot"])
     if replicas is None:
         refuse(
-            ("out_dir", "fresh", *(f"test_{name}" for name in _groups.TEST)), "needs --replicas"
+            ("out_dir", "fresh", "test_graphs", *(f"test_{name}" for name in _groups.TEST)),
+            "needs --replicas",
         )
     else:
         refuse(("out", "samples", "also", "contributions", "plot"), "does not go with --replicas")
