@@ -114,6 +114,14 @@ def test_wrong_graphs_are_told_in_one_line(tmp_path, lattices):
     (tmp_path / "w").write_text('{"weights": {"acoustic": [1], "language": [1], "length": [1]}}')
     line = fault("rerank", "--graphs", lattices, "--weights", tmp_path / "w", "--out", "x")
     assert line.endswith("utt-10.slf:4: segment utt-10: node 4 has no line I=4\n")
+    (lattices / "utt-10.slf").rename(lattices / "utt-9.slf")
+    (lattices / "utt-9.slf").write_text(LATTICE.format(9))
+    line = fault("optimize", "--metric", "wer", "--graphs", lattices, "--ids", "--ref",
+                 tmp_path / "text", "--out", tmp_path / "out")  # fmt: skip
+    assert f"{lattices}/utt-9.slf: id 'utt-9' is not in" in line
+    line = fault("rerank-tune", "--metric", "wer", "--graphs", lattices, "--test-nbest", "n",
+                 "--out-dir", tmp_path / "out", status=2)  # fmt: skip
+    assert "--test-nbest does not go with --graphs" in line
     line = fault("rerank", "--graphs", "g", "--nbest", "n", "--weights", "w", status=2)
     assert "give --nbest or --graphs, not both" in line
 
