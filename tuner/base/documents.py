@@ -6,6 +6,8 @@ import math
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from pydantic_core import from_json
@@ -33,33 +35,42 @@ def parse_json(text: str | bytes) -> Any:
         surrogate pair, NaN. A `json.JSONDecodeError` if its line is known.
     """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    contents = parse_plain_json([data])
+    return _parsed_strictly(text) if contents is None else contents[0]
+
+
+def parse_plain_json(texts: Sequence[bytes]) -> list[Any] | None:
+    """Return what each JSON text holds; None if `parse_json` may refuse one of them."""
     try:
-        content = from_json(data, allow_inf_nan=False, cache_strings="keys")
+        contents = [from_json(text, allow_inf_nan=False, cache_strings="keys") for text in texts]
     except ValueError:
-        return _parsed_strictly(text)
-    keys, depth = _extent(content)
+        return None
+    data = b"\n".join(texts)
+    keys, depth = _extent(contents, 1 + data.count(b"{") + data.count(b"["))
     # Keys stand before colons, behind a quote or white space: no more of them, none stands twice.
     if data.count(b":") != keys and sum(map(data.count, _BEFORE_VALUES)) != keys:
-        return _parsed_strictly(text)
-    if depth > _DEPTH:
-        raise ValueError(_TOO_DEEP)
-    return content
+        return None
+    return contents if depth <= _DEPTH + 1 else None
 
 
-def _extent(content: Any) -> tuple[int, int]:
-    """Return how many keys all objects have, and how deep they and lists are nested."""
+def _extent(content: Any, brackets: float = math.inf) -> tuple[int, int]:
+    """Return how many keys all objects have, and how deep they and lists are nested.
+
+    Parameters
+    ----------
+    brackets
+        At least the number of objects and lists; nothing is looked for inside the last of them.
+    """
     keys = depth = 0
     level = [content] if type(content) in _HOLDERS else []
     while level:
-        inner: list[Any] = []
-        for holder in level:
-            values = holder
-            if type(holder) is dict:
-                keys += len(holder)
-                values = holder.values()
-            inner += [value for value in values if type(value) in _HOLDERS]
-        level = inner
         depth += 1
+        brackets -= len(level)
+        objects = [holder for holder in level if type(holder) is dict]
+        lists = [holder for holder in level if type(holder) is list]
+        keys += sum(map(len, objects))
+        values = chain(*map(dict.values, objects), *lists) if brackets else ()
+        level = [value for value in values if type(value) in _HOLDERS]
     return keys, depth
 
 

@@ -198,20 +198,18 @@ def _as_numbers(values: list[Any]) -> FloatArray | None:
 
 def _flat_values(hypotheses: Sequence[Hypothesis], sizes: dict[str, int]) -> list[Any]:
     """Return the values of all hypotheses; nothing if features or their sizes differ."""
-    values: list[Any] = []
+    keys, values = sizes.keys(), list[Any]()
     for hypothesis in hypotheses:
         features = hypothesis.features
-        if features.keys() != sizes.keys():
+        if features.keys() != keys:
             return []
-        for name, size in sizes.items():
-            value = features[name]
-            if type(value) is list and len(value) == size:
-                values += value
-            elif type(value) is not list and size == 1:
-                values.append(value)
-            else:
-                return []
-    return values
+        values += map(features.__getitem__, keys)
+    if list not in set(map(type, values)):
+        return values if set(sizes.values()) <= {1} else []
+    values = [value if type(value) is list else [value] for value in values]
+    if list(map(len, values)) != [*sizes.values()] * len(hypotheses):
+        return []
+    return [*chain.from_iterable(values)]
 
 
 def _slow_features(

@@ -5,12 +5,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from ...base.columns import ID_KEYS, failure_of
-from ...base.documents import parse_json
+from ...base.documents import parse_json, parse_plain_json
 from ...base.errors import InputError, shown
 from ...base.files import decode_line
 from ...base.numbers import FINITE, bounded
@@ -31,6 +30,8 @@ IDS = tuple(dict.fromkeys(("id", "sentence_id", "utt", "utt_id", "custom_id", *I
 CTC_SCORES = ("logit_score", "lm_score")
 """The scores of a beam of pyctcdecode."""
 _EMPTY = ": a segment has at least one hypothesis, maybe one without words"
+_LINES = 64
+"""Lines that are parsed and checked at once."""
 _KEYS = 8
 """The most keys of an object that a message lists."""
 
@@ -56,8 +57,7 @@ def _dialect(text: str) -> str | None:
     return next((name for name, sign in _DIALECTS.items() if sign.search(text)), None)
 
 
-@dataclass(frozen=True)
-class JsonObject:
+class JsonObject(NamedTuple):
     """An object of a JSON file, and where it stands."""
 
     file: ListFile
@@ -66,6 +66,8 @@ class JsonObject:
 
     def get(self, key: str) -> Any:
         """Return what a key holds, None if it is not there; dots lead into objects."""
+        if key in self.content:
+            return self.content[key]
         value: Any = self.content
         while isinstance(value, dict) and key not in value and "." in key:
             first, _, key = key.partition(".")
@@ -165,15 +167,23 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
             (f"entry {number}", item) for number, item in enumerate(entries, 1)
         )
     else:
-        numbered = (
-            (number, _parsed(file, line, number))
-            for number, line in enumerate(file.byte_lines(), 1)
-        )
+        numbered = _numbered_lines(file)
     for count, (place, content) in enumerate(numbered, 1):
         item = {list_key: content} if list_key and isinstance(content, list) else content
         if not isinstance(item, dict):
             file.fail(place, f"'{shown(json.dumps(item, ensure_ascii=False))}' is no JSON object")
         yield count, JsonObject(file, place, item)
+
+
+def _numbered_lines(file: ListFile) -> Iterator[tuple[int, Any]]:
+    """Yield the number of each line from 1, and what it holds."""
+    lines, count = file.byte_lines(), 0
+    while batch := list(itertools.islice(lines, _LINES)):
+        contents: Iterable[Any] | None = parse_plain_json(batch)
+        if contents is None:
+            contents = (_parsed(file, line, count + k) for k, line in enumerate(batch, 1))
+        yield from enumerate(contents, count + 1)
+        count += len(batch)
 
 
 def _is_list(line: bytes) -> bool:
