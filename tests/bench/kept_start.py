@@ -19,6 +19,7 @@ search, paired by split; 0 dev segments means half of them.
 """
 
 import argparse
+import gzip
 import json
 import time
 import tomllib
@@ -351,7 +352,9 @@ def _key(record: Mapping[str, Any]) -> tuple[Any, ...]:
 def _records(paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
     for path in paths:
         if path.exists():
-            yield from map(json.loads, path.read_text().splitlines())
+            opened = gzip.open if path.suffix == ".gz" else open
+            with opened(path, "rt") as lines:
+                yield from map(json.loads, lines)
 
 
 def main() -> None:
