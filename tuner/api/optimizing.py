@@ -288,7 +288,7 @@ def harvested(lists: Lists, metric: Metric | None, search: Search) -> Lists:
         return lists
     for _ in range(MOST):
         with unsaid(), read_dev_lists(lists, metric, search) as dev:
-            found = _found(dev)
+            found = _optimized(dev)
         before = len(lists.nbest.features)
         lists = lists.under([found.weights])
         new = len(lists.nbest.features) - before
@@ -298,7 +298,7 @@ def harvested(lists: Lists, metric: Metric | None, search: Search) -> Lists:
     return lists
 
 
-def _found(dev: DevLists) -> Optimized:
+def _optimized(dev: DevLists) -> Optimized:
     return find_weights_and_alpha(
         dev.nbest,
         dev.stats,
@@ -467,7 +467,7 @@ def optimize(
                 f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
                 f"and restarts where they are more than the {threads} threads here"
             )
-        optimized = _found(dev)
+        optimized = _optimized(dev)
         warn_of(optimized.warnings)
         nbest = penalised(dev.nbest, optimized.length_penalty or 0.0)
         sure = _resampled(nbest, dev, optimized.weights, samples) if samples else None
