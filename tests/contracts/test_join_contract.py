@@ -297,3 +297,25 @@ def test_every_command_that_joins_texts_can_drop_what_is_missing():
         options = {option for one in command.params for option in one.opts}
         if options & {"--ref", "--nbest"} and name not in JOINS_NOTHING:
             assert "--drop-missing" in options, name
+
+
+@pytest.mark.parametrize("gap", [0, 1, 3])
+def test_a_segment_that_lists_lack_is_told_or_asked_for(tmp_path, caplog, gap):
+    refs = tmp_path / "refs"
+    refs.write_text("".join(f"word {n}\n" for n in range(4)))
+    for name, with_id in (("numbered", True), ("bare", False)):
+        records = [
+            {"id": n, "hypotheses": [{"text": f"word {n}", "score": 1.0}] * 2} for n in range(4)
+        ]
+        del records[gap]
+        lines = [
+            {**record} if with_id else {"hypotheses": record["hypotheses"]} for record in records
+        ]
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lists = portmert.Lists.read(tmp_path / "numbered", refs=refs, drop_missing=True)
+    assert [lists.references.texts.words(n)[1] for n in range(3)] == [
+        str(n) for n in range(4) if n != gap
+    ]
+    assert f"1 segment left out; the first is '{gap}'" in caplog.text
+    with pytest.raises(InputError, match="no ids: which are missing cannot be known"):
+        _ = portmert.Lists.read(tmp_path / "bare", refs=refs, drop_missing=True).nbest

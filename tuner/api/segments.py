@@ -225,9 +225,14 @@ def _by_places(
         )
     if len(order) == len(references):
         return nbest, references, (), ()
-    nbest, filled = _with_names(nbest, names), set(order)
+    if names.are_places:
+        raise InputError(
+            f"{called(text)}: {counted(len(references), 'segment')}, {LISTS} have {count} and no "
+            f"ids: which are missing cannot be known; give the lists ids (id=KEY in --nbest-format)"
+        )
+    filled, are_named = set(order), nbest.ids is not None
     absent = [str(number) for number in range(len(references)) if number not in filled]
-    return nbest, references.take(order), () if nbest.ids else absent, ()
+    return _with_names(nbest, names), references.take(order), () if are_named else absent, ()
 
 
 def _read_once(text: TextFile) -> TextFile:

@@ -101,6 +101,8 @@ class SegmentNames:
         The numbers of the segments that have hypotheses, where others are left out.
     are_names : bool or None
         Whether ids are names; None before the first id. It decides for all.
+    are_places : bool
+        Whether a list has no ids, so that a segment is known by its place alone.
     lookups : int
         How many names were numbered since a list was begun.
     """
@@ -110,6 +112,7 @@ class SegmentNames:
     strict: bool = True
     drop: bool = False
     are_names: bool | None = None
+    are_places: bool = False
     lookups: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     left: IntArray | None = None

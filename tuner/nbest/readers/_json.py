@@ -138,6 +138,7 @@ class JsonObject(NamedTuple):
         segment = self.get(key) if key else default
         if segment is None:
             segment = default
+            self.file.names.are_places |= default is not None
             ids = self.file.names.in_references
             if ids is not None and default is not None and str(default) not in ids:
                 self.wrong(
