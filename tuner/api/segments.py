@@ -228,7 +228,8 @@ def _by_places(
     if names.are_places:
         raise InputError(
             f"{called(text)}: {counted(len(references), 'segment')}, {LISTS} have {count} and no "
-            f"ids: which are missing cannot be known; give the lists ids (id=KEY in --nbest-format)"
+            f"ids: which are missing cannot be known; give the lists ids (id=KEY in "
+            f"--nbest-format)"
         )
     filled, are_named = set(order), nbest.ids is not None
     absent = [str(number) for number in range(len(references)) if number not in filled]
