@@ -48,7 +48,8 @@ def main() -> None:
     data = Data.read(given.folder) if missing else None
     for half in missing:
         assert data is not None
-        known.append({"half": half, **data.compared(half)})
+        rates = data.compared(half).items()
+        known.append({"half": half, **{way: [round(x, 6) for x in pair] for way, pair in rates}})
         with given.results.open("a") as out:
             out.write(json.dumps(known[-1]) + "\n")
     click.echo(table(known))
@@ -119,9 +120,10 @@ class Data:
 
     def part(self, part: np.ndarray) -> Graphs:
         """Return the graphs of some utterances."""
-        segments, graphs = self.graphs.segments, self.graphs.graphs
+        files, segments, graphs = self.graphs.files, self.graphs.segments, self.graphs.graphs
         return replace(
             self.graphs,
+            files=tuple(files[n] for n in part),
             segments=tuple(segments[n] for n in part),
             graphs=tuple(graphs[n] for n in part),
         )

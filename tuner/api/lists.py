@@ -297,7 +297,7 @@ class Lists:
             Number of strings of each segment.
         around
             Add half as many under each of eight random weights around, and let a search add those
-            under the weights that it finds, and search again, while many of them are new.
+            under the weights that it finds, and search once more.
         graph_format : NAME[:OPTION=VALUE,...]
             Format of the search graphs; auto guesses it from the content. `portmert components
             graph-reader` explains the formats and their options.

@@ -33,7 +33,6 @@ from ..components.formula import Formula
 from ..executors.opening import opened
 from ..nbest.check import length_order, warn_of_few
 from ..nbest.model import NBest, best_hypotheses, model_scores, sparse_scores
-from ..runs.harvests import LITTLE, MOST
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import Contribution
@@ -280,22 +279,17 @@ def read_dev_lists(
 
 
 def harvested(lists: Lists, metric: Metric | None, search: Search) -> Lists:
-    """Return lists of search graphs with the strings that searches find, while many are new.
+    """Return lists of search graphs with the best strings under the weights of a search.
 
     Other lists are returned as they are.
     """
     if lists.strings is None or not lists.strings.around:
         return lists
-    for _ in range(MOST):
-        with unsaid(), read_dev_lists(lists, metric, search) as dev:
-            found = _optimized(dev)
-        before = len(lists.nbest.features)
-        lists = lists.under([found.weights])
-        new = len(lists.nbest.features) - before
-        notice(f"{counted(new, 'new hypothesis')} in the search graphs")
-        if new <= LITTLE * before:
-            break
-    return lists
+    with unsaid(), read_dev_lists(lists, metric, search) as dev:
+        more = lists.under([_optimized(dev).weights])
+    new = len(more.nbest.features) - len(lists.nbest.features)
+    notice(f"{counted(new, 'new hypothesis')} in the search graphs")
+    return more
 
 
 def _optimized(dev: DevLists) -> Optimized:
