@@ -107,7 +107,8 @@ def prepared(folder: Path, lists: Lists) -> Path:
         last = lists.nbest.with_name(f"run{LAST}.best100.out.gz")
     for step in (LAST - 1, LAST):
         shutil.copyfile(last, work / f"run{step}.best100.out.gz")
-    (work / f"run{LAST - 1}.mert.log").write_text(f"Best point: {start}  => 0.3\n")
+    for step in range(1, LAST):
+        (work / f"run{step}.mert.log").write_text(f"Best point: {start}  => 0.3\n")
     (work / f"run{LAST - 1}.weights.txt").write_text(f"{start}\n")
     dense = "".join(f"{name}= 0.1\n" for name in names)
     (work / "run1.dense").write_text(dense)  # the default searches from the first weights

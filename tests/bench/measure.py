@@ -67,19 +67,19 @@ def run(
     arguments: Sequence[object], *, module: str = "portmert", folder: Path | None = None
 ) -> Process:
     """Run `portmert`, or another module, with these arguments to its end, in a folder."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryFile() as said:
         peak = Path(name) / "peak"
         command = [sys.executable, "-c", LAUNCHER, str(peak), module, *map(str, arguments)]
         begin = time.perf_counter()
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
-        ) as process:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, cwd=folder) as process:
             output = process.stdout.read().decode()
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         wall = time.perf_counter() - begin
         if process.returncode:
-            raise RuntimeError(f"{' '.join(command[4:])}: exit status {process.returncode}")
+            said.seek(0)
+            text = said.read().decode(errors="replace")
+            raise RuntimeError(f"{' '.join(command[4:])}: {process.returncode}: {text}")
         if peak.exists():
             memory = int(peak.read_text()) * 1024
         else:
