@@ -19,9 +19,12 @@ os.environ["PATH"] = os.pathsep.join((os.path.dirname(sys.executable), os.enviro
 # Tests kill processes, but nobody pulls the plug: to wait for the disk shows nothing.
 os.fsync = lambda _: None
 
-# No test may find, or leave, anything in the user's own cache.
-_CACHE = tempfile.TemporaryDirectory(prefix="portmert-cache-")
-os.environ["PORTMERT_CACHE"] = _CACHE.name
+# No test may find, or leave, anything in the user's own cache or where temporary files go. What
+# tests themselves write there pytest keeps for a while, to look at.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+_SCRATCH = tempfile.TemporaryDirectory(prefix="portmert-", ignore_cleanup_errors=True)
+os.environ["PORTMERT_CACHE"] = os.path.join(_SCRATCH.name, "cache")  # noqa: PTH118
+os.environ["TMPDIR"] = tempfile.tempdir = _SCRATCH.name
 
 # The first call of a kernel compiles it, so that no example can be held to a time.
 for name, examples in (("portmert", 20), ("thorough", 60)):
