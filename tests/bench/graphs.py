@@ -2,6 +2,7 @@
 
 python -m tests.bench.graphs tune zh-en SYSTEM --work DIR [--start poor|far|own] [--seeds 1,2,3]
                                                [--arms lists,graphs,tight,mert]
+                                               [--setting cube|default|thousand]
 python -m tests.bench.graphs page [--work DIR]
 
 `tune` writes one record of each tuning into DIR/records; what is there already is not made again.
@@ -49,7 +50,12 @@ PAGE, PLOT = RESULTS.with_suffix(".md"), ROOT / "docs" / "figures" / "graphs.svg
 MARK = "## All tunings"
 """What stands behind it on the page is made from the results."""
 SCRIPTS = PROGRAMS.parent / "scripts" / "training"
-DEV = 200
+SETTINGS: Mapping[str, str] = {
+    "cube": "", "default": "Moses' default search, ", "thousand": "1,000 dev segments, ",
+}  # fmt: skip
+"""What is decoded, and how: cube pruning of 200 dev segments is the rule. `default` searches with
+stacks of 100, as Moses does where nothing is said; `thousand` has more dev segments."""
+DEV: Mapping[str, int] = {"cube": 200, "default": 200, "thousand": 1000}
 TEST: Mapping[str, int] = {"zh-en": 1000, "es-en": 2000}
 MOST = 8
 SHOWN = (1, 2, 4, 8)
@@ -68,15 +74,20 @@ TIGHT, WIDE = 15, 50
 class System:
     """A Moses system, with a dev set for each seed and one test set."""
 
-    def __init__(self, pair: str, trained: Path, work: Path) -> None:
-        self.pair, self.trained, self.folder = pair, trained, work / pair
+    def __init__(self, pair: str, trained: Path, work: Path, setting: str = "cube") -> None:
+        self.pair, self.trained, self.setting = pair, trained, setting
+        self.name = pair if setting == "cube" else f"{pair}-{setting}"
+        self.folder = work / self.name
         self.source, self.target = pair.split("-")
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def flags(self, beam: int = WIDE) -> str:
-        """Return switches of Moses: cube pruning with a beam."""
+        """Return switches of Moses: cube pruning with a beam, or nothing but the limit."""
+        limit = f"-distortion-limit {LIMITS[self.pair]}"
+        if self.setting == "default":
+            return limit
         return (
-            f"-distortion-limit {LIMITS[self.pair]} -search-algorithm 1 -s {beam} "
+            f"{limit} -search-algorithm 1 -s {beam} "
             f"-cube-pruning-pop-limit {beam} -cube-pruning-deterministic-search true"
         )
 
@@ -100,9 +111,10 @@ class System:
             count = len(next(iter(lines.values())))
             rows = np.linspace(0, count, TEST[self.pair], endpoint=False).astype(int)
             if seed:
-                deal, place = divmod(seed - 1, count // DEV)
+                segments = DEV[self.setting]
+                deal, place = divmod(seed - 1, count // segments)
                 order = np.random.default_rng(deal).permutation(count)
-                rows = np.sort(order[place * DEV : (place + 1) * DEV])
+                rows = np.sort(order[place * segments : (place + 1) * segments])
             for file, texts in lines.items():
                 (folder / file).write_bytes(b"".join(texts[row] for row in rows))
             subprocess.run(
@@ -325,12 +337,14 @@ def mert(system: System, seed: int, start: str, folder: Path) -> dict[str, Any]:
 
 def measure(arguments: argparse.Namespace) -> None:
     """Tune, and write a record of each tuning."""
-    system = System(arguments.pair, arguments.system.resolve(), arguments.work.resolve())
+    system = System(
+        arguments.pair, arguments.system.resolve(), arguments.work.resolve(), arguments.setting
+    )
     records = arguments.work.resolve() / "records"
     records.mkdir(exist_ok=True)
     for seed in arguments.seeds:
         for arm in arguments.arms.split(","):
-            name = f"{system.pair}-{arguments.start}-{seed}-{arm}"
+            name = f"{system.name}-{arguments.start}-{seed}-{arm}"
             path, folder = records / f"{name}.json", system.folder / name
             if path.exists():
                 continue
@@ -340,6 +354,7 @@ def measure(arguments: argparse.Namespace) -> None:
             else:
                 record = tuned(system, seed, arguments.start, arm, folder)
             record |= {"pair": system.pair, "start": arguments.start, "seed": seed, "arm": arm}
+            record["setting"] = system.setting
             record["start test"] = round(system.test(system.start(arguments.start)), 3)
             path.write_text(json.dumps(record) + "\n")
             click.echo(f"{name}: {record['test']}")
@@ -358,6 +373,7 @@ PAIRS = (
     ("2 decodings, graphs", "8 decodings"), ("1 decoding, graphs", "1 decoding"),
     ("1 decoding, graphs", "2 decodings"), ("4 decodings", "8 decodings"),
     ("`min_gain = 0.5`", "8 decodings"), ("4 decodings, narrow beam in three", "4 decodings"),
+    ("mert-moses.pl, 2", "2 decodings"), ("mert-moses.pl, 4", "4 decodings"),
     ("mert-moses.pl, 8", "8 decodings"),
 )  # fmt: skip
 """Arms that are compared: what the first reaches less what the second reaches."""
@@ -374,16 +390,14 @@ def outcome(record: Mapping[str, Any], part: str) -> tuple[float, float, float]:
 
 
 def outcomes(
-    records: Sequence[Mapping[str, Any]], pair: str, start: str
+    records: Sequence[Mapping[str, Any]],
 ) -> dict[str, dict[int, tuple[float, float, float]]]:
-    """Return name of an arm -> seed -> its outcome, of one condition."""
+    """Return name of an arm -> seed -> its outcome, from the records of one condition."""
     found: dict[str, dict[int, tuple[float, float, float]]] = {}
     for (arm, part), name in NAMES.items():
-        some = [
-            one for one in records if (one["pair"], one["start"], one["arm"]) == (pair, start, arm)
-        ]
-        if some:
-            found[name] = {one["seed"]: outcome(one, part) for one in some}
+        by_seed = {one["seed"]: outcome(one, part) for one in records if one["arm"] == arm}
+        if by_seed:
+            found[name] = by_seed
     return found
 
 
@@ -395,44 +409,50 @@ def interval(differences: Sequence[float]) -> str:
     return f"{mean:+.2f} ± {error:.2f} ({mean - half:+.2f} to {mean + half:+.2f})"
 
 
-def conditions(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return pairs and start weights, in the order of the page."""
-    return [
-        (pair, start)
-        for start in STARTS
-        for pair in LIMITS
-        if any((one["pair"], one["start"]) == (pair, start) for one in records)
-    ]
+def conditions(
+    records: Sequence[Mapping[str, Any]],
+) -> dict[tuple[str, str, str], list[Mapping[str, Any]]]:
+    """Return (pair, start weights, setting) -> records, in the order of the page."""
+    found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for setting in SETTINGS:
+        for start in STARTS:
+            for pair in LIMITS:
+                key = pair, start, setting
+                some = [
+                    one
+                    for one in records
+                    if (one["pair"], one["start"], one.get("setting", "cube")) == key
+                ]
+                if some:
+                    found[key] = some
+    return found
 
 
 def tables(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the tables of the page: what each arm costs and reaches, and paired differences."""
     texts = []
-    for pair, start in conditions(records):
-        found = outcomes(records, pair, start)
+    for (pair, start, setting), some in conditions(records).items():
+        found = outcomes(some)
         rows = []
         for name, by_seed in found.items():
             numbers = np.array(list(by_seed.values()))
-            error = numbers[:, 2].std(ddof=1) / len(numbers) ** 0.5 if len(numbers) > 1 else 0.0
+            error = numbers[:, 2].std(ddof=1) / len(numbers) ** 0.5 if len(numbers) > 1 else np.nan
             count, seconds, score = numbers.mean(axis=0)
             cost = "" if np.isnan(seconds) else f"{seconds:.0f}"
-            rows.append(
-                [name, str(len(numbers)), f"{count:.1f}", cost, f"{score:.2f} ± {error:.2f}"]
-            )
-        starts = {
-            one["start test"] for one in records if (one["pair"], one["start"]) == (pair, start)
-        }
-        rows.append(["start weights", "", "0", "0", f"{starts.pop():.2f}"])
+            reached = f"{score:.2f}" + ("" if np.isnan(error) else f" ± {error:.2f}")
+            rows.append([name, str(len(numbers)), f"{count:.1f}", cost, reached])
+        rows.append(["start weights", "", "0", "0", f"{some[0]['start test']:.2f}"])
         header = ["", "tunings", "decodings", "CPU seconds", "test BLEU"]
         texts.append(
-            f"### {pair}, {start} start weights\n\n" + aligned(header, rows, style="pipe")
+            f"### {pair}, {SETTINGS[setting]}{start} start weights\n\n"
+            + aligned(header, rows, style="pipe")
         )
         rows = []
         for first, second in PAIRS:
             seeds = found.get(first, {}).keys() & found.get(second, {}).keys()
             if len(seeds) > 1:
-                some = [found[first][seed][2] - found[second][seed][2] for seed in sorted(seeds)]
-                rows.append([first, second, str(len(some)), interval(some)])
+                gains = [found[first][seed][2] - found[second][seed][2] for seed in sorted(seeds)]
+                rows.append([first, second, str(len(gains)), interval(gains)])
         header = ["", "less", "tunings", "mean ± error (95 % interval)"]
         if rows:
             texts.append(aligned(header, rows, style="pipe"))
@@ -440,26 +460,39 @@ def tables(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def charts(records: Sequence[Mapping[str, Any]]) -> list[Chart]:
-    """Return the curves of each pair from poor weights, by decodings and by CPU seconds."""
+    """Return curves from poor weights, by decodings and by CPU seconds, of the same seeds.
+
+    mert-moses.pl is drawn by decodings, as CPU seconds are known of its whole run only, and only
+    where it has tuned on all of these seeds.
+    """
     found_charts = []
-    for pair, start in conditions(records):
-        if start != "poor":
+    for (pair, start, setting), some in conditions(records).items():
+        found = outcomes(some)
+        if start != "poor" or not {NAMES["lists", "8"], NAMES["graphs", "1"]} <= found.keys():
             continue
-        found = outcomes(records, pair, start)
         curves = {
-            name: [found[NAMES[arm, part]] for part in ARMS[arm] if part[0].isdigit()]
-            for arm, name in {"lists": "without graphs", "graphs": "with graphs"}.items()
+            name: [found[NAMES[arm, part]] for part in parts]
+            for arm, parts, name in (
+                ("lists", ("1", "2", "4", "8"), "without graphs"),
+                ("graphs", ("1", "2 graphs gain=1"), "with graphs"),
+                ("mert", ("2", "4", "8"), "mert-moses.pl"),
+            )
+            if NAMES[arm, parts[0]] in found
         }
-        seeds = set.intersection(*(set(one) for points in curves.values() for one in points))
+        seeds = found[NAMES["lists", "8"]].keys() & found[NAMES["graphs", "1"]].keys()
         for place, axis in ((0, "decodings of the dev set"), (1, "CPU seconds")):
             series = []
             for colour, (name, points) in enumerate(curves.items()):
-                means = np.array([np.mean([p[s] for s in seeds], axis=0) for p in points])
-                x, y = means[:, place].tolist(), means[:, 2].tolist()
-                series.append(Series(name, y, x=x, colour=colour))
-            title = f"{pair}: test BLEU by {axis}"
+                if seeds <= points[0].keys():
+                    means = np.array([np.mean([p[s] for s in seeds], axis=0) for p in points])
+                    x, y = means[:, place].tolist(), means[:, 2].tolist()
+                    if not np.isnan(x).any():
+                        series.append(Series(name, y, x=x, colour=colour))
+            title = f"{pair}: {SETTINGS[setting]}test BLEU by {axis}"
             choice = ChartChoice("", series)
-            found_charts.append(Chart(f"{pair}-{place}", "lines", title, [choice], x=axis))
+            found_charts.append(
+                Chart(f"{pair}-{setting}-{place}", "lines", title, [choice], x=axis)
+            )
     return found_charts
 
 
@@ -467,7 +500,11 @@ def page(work: Path | None) -> None:
     """Put records into the results, draw the plot, and write the tables into the page."""
     if work is not None:
         found = [json.loads(path.read_text()) for path in (work / "records").glob("*.json")]
-        found.sort(key=lambda one: (one["pair"], one["start"], one["arm"], one["seed"]))
+        found.sort(
+            key=lambda one: (
+                one.get("setting", "cube"), one["pair"], one["start"], one["arm"], one["seed"],
+            )
+        )  # fmt: skip
         RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, found)) + "\n]\n")
     records = json.loads(RESULTS.read_text())
     plots.draw(charts(records), PLOT)
@@ -483,6 +520,7 @@ def main() -> None:
     parser.add_argument("system", nargs="?", type=Path)
     parser.add_argument("--work", type=Path)
     parser.add_argument("--start", choices=tuple(STARTS), default="poor")
+    parser.add_argument("--setting", choices=tuple(SETTINGS), default="cube")
     parser.add_argument("--seeds", type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--arms", default="lists,graphs")
     arguments = parser.parse_args()
