@@ -10,7 +10,7 @@ from . import _shared
 from ._base import Batch, FloatArray
 from ._elementary import exp, power
 from ._shared import SMALLEST_COUNT
-from .kernels.edits import rank_agreements
+from .kernels.ribes import rank_agreements
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from ..base.files import with_absolute_paths
 from ..base.warn import warn_of_machine
 from ..texts.annotator import Annotation, AnnotationRequest, Annotator
 from ..texts.statistics import NEED_NAMES
+from . import expectation, records
 from . import layers as layers_of
-from . import records
 from .annotators._lookup import excerpt
 from .cache import AnnotationCache, Row, default_folder, line_key
 from .layers import KeptLayer
@@ -423,7 +423,7 @@ class CachedAnnotator:
         if layer.name == "marginals":
             return records.unpack_marginals(rows, vocabulary)
         if layer.name == "heads":
-            most, arcs = 1, records.certain(records.unpack_heads(rows, vocabulary))
+            most, arcs = 1, expectation.certain(records.unpack_heads(rows, vocabulary))
         else:
             arcs, counts = records.unpack_parses(rows, vocabulary, need.gamma)
             most = int(counts.max(initial=0))

@@ -16,18 +16,17 @@ from numpy.typing import ArrayLike
 from portmert.metrics._base import (
     WORD_KINDS,
     ExpectedArcs,
-    FloatArray,
     IntArray,
     Ragged,
     Structures,
     Vocabulary,
     offsets_of,
 )
-from portmert.metrics._elementary import exp
 
 from ..texts._token_kernels import intern_tokens
 from ..texts.annotator import Heads, Structure, WeightedArc, heads_fault
 from .annotators import _tokens, _trees
+from .expectation import over_parses, with_weights
 
 UNPARSED = b""
 
@@ -219,28 +218,16 @@ def unpack_parses(
 ) -> tuple[ExpectedArcs, IntArray]:
     """Return the links of N sentences, expected over their parses, and (N,) the number of parses.
 
-    The weight of parse k is exp(gamma * z_k) over the sum of these, where z_k is its log score.
+    `gamma` is as in `over_parses`.
     """
     links, rows, scores = _unpacked_arcs(records, vocabulary)
-    parses = scores.lengths
-    # The sentence and the share of each parse.
-    sentences = np.repeat(np.arange(len(records)), parses)
-    best: FloatArray = np.full(len(records), -np.inf)
-    np.maximum.at(best, sentences, scores.values)
-    shares = exp(gamma * (scores.values - best[sentences]))
-    shares /= np.bincount(sentences, weights=shares, minlength=len(records))[sentences]
-    places = rows.values + np.repeat(links.offsets[:-1], rows.lengths)
-    lengths = rows.lengths // np.maximum(parses, 1)  # tokens of each sentence
-    weights: FloatArray = np.bincount(
-        places, weights=np.repeat(shares, np.repeat(lengths, parses)), minlength=len(links.values)
-    ).astype(np.float64)
-    return _expected(links, weights), parses
+    return over_parses(links, rows, scores, gamma), scores.lengths
 
 
 def unpack_marginals(records: Sequence[bytes], vocabulary: Vocabulary) -> ExpectedArcs:
     """Return the expected links of N sentences."""
     links, _, weights = _unpacked_arcs(records, vocabulary)
-    return _expected(links, weights.values.astype(np.float64))
+    return with_weights(links, weights.values.astype(np.float64))
 
 
 def _unpacked_arcs(
@@ -250,25 +237,6 @@ def _unpacked_arcs(
     labels, pairs, rows, values = _unpacked(records, vocabulary)
     links = np.column_stack([pairs.values.reshape(-1, 2), labels.values])
     return Ragged(links, labels.offsets), rows, values
-
-
-def _expected(links: Ragged, weights: FloatArray) -> ExpectedArcs:
-    """Leave out links without weight: a share may be too small for a float64."""
-    is_positive = weights > 0
-    rows = np.repeat(np.arange(len(links)), links.lengths)
-    counts = np.bincount(rows[is_positive], minlength=len(links))
-    return ExpectedArcs(
-        Ragged(links.values[is_positive], offsets_of(counts)),
-        np.minimum(weights[is_positive], 1.0),
-    )
-
-
-def certain(heads: Ragged) -> ExpectedArcs:
-    """Return the links of the best parses, each certain."""
-    lengths = heads.lengths
-    words = np.arange(len(heads.values)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    values = np.column_stack([words, heads.values]).astype(np.int32)
-    return ExpectedArcs(Ragged(values, heads.offsets), np.ones(len(values)))
 
 
 def unpack_structures(records: Sequence[bytes], vocabulary: Vocabulary) -> Structures:
