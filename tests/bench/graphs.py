@@ -218,14 +218,14 @@ def watched(beams: Sequence[str]) -> Iterator[list[tuple[str, float]]]:
 
         return wrapper
 
-    kept = Moses.decode, Moses.harvest
-    Moses.decode, Moses.harvest = (  # type: ignore[method-assign]
-        timed("decode", Moses.decode), timed("harvest", Moses.harvest),
+    kept = Moses.decode, Moses.best_strings
+    Moses.decode, Moses.best_strings = (  # type: ignore[method-assign]
+        timed("decode", Moses.decode), timed("best_strings", Moses.best_strings),
     )  # fmt: skip
     try:
         yield events
     finally:
-        Moses.decode, Moses.harvest = kept  # type: ignore[method-assign]
+        Moses.decode, Moses.best_strings = kept  # type: ignore[method-assign]
         events.append(("begin", sum(seconds())))
 
 

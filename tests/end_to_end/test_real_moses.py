@@ -129,7 +129,7 @@ def test_the_graphs_of_the_real_decoder_hold_its_lists(tmp_path):
     words = Vocabulary()
     lists = [
         read_nbest([tmp_path / "list"], words),
-        decoder.harvest([graphs], [weights], size=20, vocabulary=words),
+        decoder.best_strings([graphs], [weights], size=20, vocabulary=words),
     ]
     of_moses, of_graphs = ([*map(nbest.texts.words, range(len(nbest.texts)))] for nbest in lists)
     assert lists[0].offsets.tolist() == lists[1].offsets.tolist()

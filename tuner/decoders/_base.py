@@ -11,8 +11,10 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Vocabulary
 
 from ..base.components import Check, Component, Refuse, described
+from ..graphs.graph_readers._base import GraphReader
 from ..nbest.model import NBest
 from ..weights.feature_weights import FeatureWeights
+from . import _saved
 
 
 class Decoding(TypedDict):
@@ -106,10 +108,18 @@ class Decoder(Component):
 
     @property
     def makes_graphs(self) -> bool:
-        """Whether `decode` can write search graphs, which `harvest` then reads."""
+        """Whether `decode` can write search graphs, which `best_strings` then reads."""
         return False
 
-    def harvest(
+    def graph_reader(self) -> GraphReader | None:
+        """Return the reader of the search graphs that `decode` writes; None to recognise them."""
+        raise NotImplementedError
+
+    def untuned_weights(self) -> FeatureWeights:
+        """Return the weights of features of the search graphs that are not tuned."""
+        return FeatureWeights({})
+
+    def best_strings(
         self,
         graphs: Sequence[Path],
         weights: Sequence[FeatureWeights],
@@ -130,7 +140,12 @@ class Decoder(Component):
         vocabulary
             Gets the words of the graphs.
         """
-        raise NotImplementedError
+        untuned = self.untuned_weights().values
+        return _saved.read_graphs(graphs, self.graph_reader(), vocabulary).nbest(
+            [FeatureWeights({**untuned, **tuned.values}) for tuned in weights],
+            [size] * len(weights),
+            features=weights[0],
+        )
 
     def close(self) -> None:
         """End what was kept from decoding to decoding."""

@@ -1,6 +1,6 @@
 """What decoders share that replay what was saved: lists, search graphs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from portmert.metrics._base import Vocabulary
@@ -10,7 +10,6 @@ from ..base.warn import collected_notices
 from ..graphs import collection
 from ..graphs.collection import Graphs
 from ..graphs.graph_readers._base import GraphReader
-from ..nbest.model import NBest
 from ..weights.feature_weights import FeatureWeights
 from ..weights.moses_ini import read_moses_ini
 
@@ -31,22 +30,3 @@ def read_graphs(
     """Read graphs once, without a word: they are read again where a killed run goes on."""
     with collected_notices():
         return collection.read_graphs(paths, reader, vocabulary)
-
-
-def harvest(
-    graphs: Graphs,
-    weights: Sequence[FeatureWeights],
-    *,
-    size: int,
-    untuned: FeatureWeights | None = None,
-) -> NBest:
-    """Return the best distinct strings of graphs, see `Decoder.harvest`.
-
-    Parameters
-    ----------
-    untuned
-        Weights of all features of the graphs; lists have those that are tuned.
-    """
-    others = {} if untuned is None else untuned.values
-    all_weights = [FeatureWeights({**others, **each.values}) for each in weights]
-    return graphs.nbest(all_weights, [size] * len(weights), features=weights[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,8 +13,6 @@ from typing import IO, Annotated, ClassVar, Literal, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Vocabulary
-
 from ..base.documents import parse_json
 from ..base.errors import ConfigError, InputError, ProgramError, faults_at, shown, suggest
 from ..base.files import read_bytes, writing
@@ -22,12 +20,12 @@ from ..base.line_processes import Died, LineProcess
 from ..base.programs import PATIENCE_SECONDS
 from ..base.team import Team
 from ..components import registry
-from ..nbest.model import NBest
+from ..graphs.graph_readers._base import GraphReader
 from ..nbest.records import ListFile
 from ..weights.feature_weights import FeatureWeights
 from ..weights.formulas import WeightFormula
 from ..weights.weights_file import WeightsFile, read_weights_file
-from . import _process_pools, _program_work, _saved
+from . import _process_pools, _program_work
 from ._any_lists import Fitting, answers_of
 from ._base import Decoder, Decoding
 from ._shards import Shard, Step, Work, decode_lines, lines_of
@@ -269,17 +267,10 @@ class CommandDecoder(Decoder):
         """Whether the program has a place for search graphs."""
         return _program_work.asks_for(self.program, "graph")
 
-    def harvest(
-        self,
-        graphs: Sequence[Path],
-        weights: Sequence[FeatureWeights],
-        *,
-        size: int,
-        vocabulary: Vocabulary,
-    ) -> NBest:
-        """Return the best distinct strings of search graphs."""
-        reader = registry.graph_reader(self.graph_format)
-        return _saved.harvest(_saved.read_graphs(graphs, reader, vocabulary), weights, size=size)
+    def graph_reader(self) -> GraphReader | None:
+        """Return the reader of `graph_format`."""
+        reader: GraphReader | None = registry.graph_reader(self.graph_format)
+        return reader
 
     def close(self) -> None:
         """End the programs that were kept."""

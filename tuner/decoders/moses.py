@@ -4,7 +4,7 @@ import glob
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Unpack
@@ -12,18 +12,16 @@ from typing import Annotated, ClassVar, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Vocabulary
-
 from ..base import errors, programs
 from ..base.context import available_processors, current
 from ..base.files import read_bytes, writing
 from ..base.team import Team
+from ..graphs.graph_readers._base import GraphReader
 from ..graphs.graph_readers.moses import Osgx
-from ..nbest.model import NBest
 from ..weights.feature_weights import FeatureWeights, read_weights
 from ..weights.moses_ini import read_moses_ini
 from ..weights.weights_file import read_sparse, sparse_text, written_beside
-from . import _moses_command, _program_work, _saved, _shards
+from . import _moses_command, _program_work, _shards
 from ._base import Decoder, Decoding
 
 PATIENCE_SECONDS = 4 * 3600.0
@@ -277,17 +275,13 @@ class Moses(Decoder):
         """Whether `graphs` is set."""
         return self.graphs
 
-    def harvest(
-        self,
-        graphs: Sequence[Path],
-        weights: Sequence[FeatureWeights],
-        *,
-        size: int,
-        vocabulary: Vocabulary,
-    ) -> NBest:
-        """Return the best distinct strings of search graphs; features as in Moses' own lists."""
-        read = _saved.read_graphs(graphs, Osgx(config=self.config), vocabulary)
-        return _saved.harvest(read, weights, size=size, untuned=read_weights(self.config))
+    def graph_reader(self) -> GraphReader:
+        """Return the reader of Moses' graphs; features are as in its own lists."""
+        return Osgx(config=self.config)
+
+    def untuned_weights(self) -> FeatureWeights:
+        """Return all weights of moses.ini."""
+        return read_weights(self.config)
 
     # The result.
 

@@ -112,7 +112,7 @@ class Evaluator:
         """Return the strings of search graphs that a harvest asks for, as `read` does a list."""
         asked = read_file(path, Harvest)
         weights = [FeatureWeights(dict(values)) for values in asked.weights]
-        nbest = self.experiment.decoder.harvest(
+        nbest = self.experiment.decoder.best_strings(
             graphs, weights, size=asked.size, vocabulary=self.vocabulary
         )
         return self._with_links(nbest, read_lines(self.experiment.data.source))
