@@ -123,7 +123,7 @@ def case(
     optimizer = bagged.Bagged(**options)
     setup = optimization.Setup(optimizer, starts=(start,), seed=split + 1)
     space = optimization._search_space(pool.nbest, pool.stats, pool.metric, setup, segments=dev)
-    problem, bounds = space.problem, space.variables.bounds
+    problem, bounds = space.searched, space.variables.bounds
     vector = bounds.clip(space.variables.reduce(space.starts[0]))
     begin = time.process_time()
     rng = streams.restart(setup.seed, 0)

@@ -10,7 +10,7 @@ import numpy as np
 
 from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
-from portmert.tuner.search.optimizers.mert import Coordinate
+from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.problem import StatTable, TuningProblem
 
 for name in ("portmert.tuner.api.counts", "jinja2", "scipy.special", "tabulate"):

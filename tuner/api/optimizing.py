@@ -509,9 +509,9 @@ def _surface(
 ) -> Surface | None:
     """Return the error surface of the dense feature that moves model scores most, if any does."""
     fixed = sparse_scores(nbest.sparse, weights)
-    lists = TuningProblem(nbest.features.T, nbest.offsets, dev.stats, dev.metric, fixed)
+    problem = TuningProblem(nbest.features.T, nbest.offsets, dev.stats, dev.metric, fixed)
     names = [row.name for row in contributions]
-    heaviest = surfaces(lists, dev.metric, names, weights.vector(nbest.feature_names), 1)
+    heaviest = surfaces(problem, dev.metric, names, weights.vector(nbest.feature_names), 1)
     return heaviest[0] if heaviest else None
 
 

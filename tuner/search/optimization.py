@@ -102,9 +102,9 @@ def find_weights(
     space = _search_space(nbest, stats, metric, setup, segments=segments)
     start_score = score(start)
     variables, bounds = space.variables, space.variables.bounds
-    if space.problem.width:
+    if space.searched.width:
         search = setup.optimizer.optimize(
-            space.problem,
+            space.searched,
             [bounds.clip(variables.reduce(weights)) for weights in space.starts],
             bounds=bounds,
             seed=setup.seed,
@@ -118,10 +118,10 @@ def find_weights(
     final_score = score(final)
     moved = moves(start, space.starts[0])
     is_worse = worth(metric, final_score) < worth(metric, start_score)
-    if space.problem.width and is_worse and not moved and setup.prior == 0:
+    if space.searched.width and is_worse and not moved and setup.prior == 0:
         final, final_score = start, start_score  # scaling weights can turn ties over
-    oracle_score = _oracle_score(space.lists, space.problem.winners(variables.reduce(final)))
-    if space.problem.width and start_score == final_score != oracle_score:
+    oracle_score = _oracle_score(space.problem, space.searched.winners(variables.reduce(final)))
+    if space.searched.width and start_score == final_score != oracle_score:
         _say_no_gain(metric, start_score, search)
     return Optimized(
         weights=final,
@@ -130,8 +130,8 @@ def find_weights(
         score=final_score,
         oracle_score=oracle_score,
         restarts=tuple(metric.oriented(value) for value in search.restarts),
-        hypotheses=space.lists.size,
-        known=int(_is_known(space.lists).sum()),
+        hypotheses=space.problem.size,
+        known=int(_is_known(space.problem).sum()),
         line_searches=search.line_searches,
         seconds={"search": searched - begin, "oracle": time.perf_counter() - searched},
         unseen_score=None if search.unseen is None else search.unseen.score(metric),
@@ -140,8 +140,8 @@ def find_weights(
         cpu_seconds=search.seconds,
         warnings=(
             *([moved] if moved else []),
-            *([] if space.problem.width else [NO_SEARCH]),
-            *_doubts_of_scores(space.lists, start_score, final_score, oracle_score),
+            *([] if space.searched.width else [NO_SEARCH]),
+            *_doubts_of_scores(space.problem, start_score, final_score, oracle_score),
         ),
     )
 
@@ -164,25 +164,25 @@ class SearchSpace(NamedTuple):
     starts : tuple of FeatureWeights
         Weights within the constraints. Features that are not searched keep those of the first.
     variables : Variables
-    lists, problem : TuningProblem
-        The problem of all features, and the problem that the optimizer sees.
+    problem, searched : TuningProblem
+        The problem of all features, and the problem of the variables, which the optimizer sees.
     """
 
     starts: tuple[FeatureWeights, ...]
     variables: Variables
-    lists: TuningProblem
     problem: TuningProblem
+    searched: TuningProblem
 
     def weights(self, vector: FloatArray) -> FeatureWeights:
         """Return the weights of all features for the result of a search."""
         variables, bounds = self.variables, self.variables.bounds
-        if not self.problem.fixed.size and bounds.allow_scaling:
+        if not self.searched.fixed.size and bounds.allow_scaling:
             # Absolute weights add to what those of the start do. Model scores only rank, so that
             # any positive factor will do. This one keeps the proportion between the searched
             # weights and those that the decoder has and nobody searches.
             size = float(summed(np.abs(bounds.clip(variables.reduce(self.starts[0])))))
             vector = vector * ((size or 1.0) / (float(summed(np.abs(vector))) or 1.0))
-        return variables.expand(_without_zeros(vector, self.problem, variables))
+        return variables.expand(_without_zeros(vector, self.searched, variables))
 
 
 def _search_space(
@@ -191,33 +191,33 @@ def _search_space(
     """Pose the problem of a list's features under the constraints."""
     names = nbest.feature_names
     starts = setup.starts or (setup.start(names),)
-    lists, sparse_names = _list_problem(nbest, stats, metric, starts[0], setup)
+    problem, sparse_names = _problem_of_features(nbest, stats, metric, starts[0], setup)
     if not (names or sparse_names):
         raise InputError(
             "the hypotheses have no scores to find weights of; put some into the lists, or add "
             "features to them (--feature NAME=FILE)"
         )
     if segments is not None:
-        lists = lists.take(*rows_taken(lists.offsets, segments))
+        problem = problem.take(*rows_taken(problem.offsets, segments))
     setup.constraints.check(names)
     starts = tuple(setup.constraints.allowed(start, names) for start in starts)
     variables, moving = choose_variables(
-        lists.features, lists.offsets, names, starts[0], setup.constraints, sparse_names
+        problem.features, problem.offsets, names, starts[0], setup.constraints, sparse_names
     )
-    fixed = variables.fixed(lists.features, moving)
-    if lists.fixed.size:
-        fixed = lists.fixed if not fixed.size else fixed + lists.fixed
-    problem = replace(
-        lists, features=variables.features(lists.features), fixed=fixed, spread=NOTHING
+    fixed = variables.fixed(problem.features, moving)
+    if problem.fixed.size:
+        fixed = problem.fixed if not fixed.size else fixed + problem.fixed
+    searched = replace(
+        problem, features=variables.features(problem.features), fixed=fixed, spread=NOTHING
     )
     if setup.prior > 0:
-        spread = np.concatenate([problem.spread, np.ones(len(sparse_names))])
+        spread = np.concatenate([searched.spread, np.ones(len(sparse_names))])
         prior = Prior(setup.prior, variables.reduce(setup.toward or starts[0]), spread)
-        problem = replace(problem, prior=prior)
-    return SearchSpace(starts, variables, lists, problem)
+        searched = replace(searched, prior=prior)
+    return SearchSpace(starts, variables, problem, searched)
 
 
-def _list_problem(
+def _problem_of_features(
     nbest: NBest, stats: StatTable, metric: Metric, start: FeatureWeights, setup: Setup
 ) -> tuple[TuningProblem, tuple[str, ...]]:
     """Return the problem of all features of the lists, and the sparse ones that are searched."""
@@ -268,10 +268,10 @@ def _without_zeros(vector: FloatArray, problem: TuningProblem, variables: Variab
 
 
 def _doubts_of_scores(
-    lists: TuningProblem, start_score: float, final_score: float, oracle_score: float
+    problem: TuningProblem, start_score: float, final_score: float, oracle_score: float
 ) -> Iterator[str]:
     """Yield what looks wrong about the scores of a search."""
-    metric, no_score = lists.metric, lists.stats.no_score
+    metric, no_score = problem.metric, problem.stats.no_score
     if no_score is not None:
         yield (
             f"{metric.name()} of some weights is no finite number, as of "
@@ -285,26 +285,26 @@ def _doubts_of_scores(
         )
 
 
-def _is_known(lists: TuningProblem) -> NDArray[np.bool_]:
+def _is_known(problem: TuningProblem) -> NDArray[np.bool_]:
     """Return (H,) whether the statistics of each hypothesis are known."""
-    is_known = lists.stats.is_known
-    return is_known if lists.rows is None else is_known[lists.rows]
+    is_known = problem.stats.is_known
+    return is_known if problem.rows is None else is_known[problem.rows]
 
 
-def _oracle_score(lists: TuningProblem, start: IntArray) -> float:
+def _oracle_score(problem: TuningProblem, start: IntArray) -> float:
     """Return the oracle's score among the hypotheses whose statistics are known.
 
     `start` are the hypotheses of the best weights. If their score is not finite, no weights have a
     finite score, which is an error.
     """
-    finite_scores(lists.metric, lists.total(start))
-    if lists.rows is None and not lists.stats.is_lazy:
-        return oracle(lists.stats.rows, lists.offsets, lists.metric, start)[0]
-    hypotheses = np.flatnonzero(_is_known(lists))
+    finite_scores(problem.metric, problem.total(start))
+    if problem.rows is None and not problem.stats.is_lazy:
+        return oracle(problem.stats.rows, problem.offsets, problem.metric, start)[0]
+    hypotheses = np.flatnonzero(_is_known(problem))
     score, _ = oracle(
-        lists.stats.take(lists.rows_of(hypotheses)),
-        np.searchsorted(hypotheses, lists.offsets),
-        lists.metric,
+        problem.stats.take(problem.rows_of(hypotheses)),
+        np.searchsorted(hypotheses, problem.offsets),
+        problem.metric,
         np.searchsorted(hypotheses, start),
     )
     return score

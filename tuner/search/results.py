@@ -133,7 +133,7 @@ class Optimized(Rated):
         Number of all hypotheses, and of those whose statistics are known. If the metric needs
         annotations, only the hypotheses that a search asked for are known.
     line_searches : int
-        Number of line searches; some optimizers make none.
+        Number of exact line searches, of all restarts and folds; some optimizers make none.
     seconds : dict
         The seconds that each phase took.
     cpu_seconds : float
@@ -194,14 +194,13 @@ class Optimized(Rated):
         unseen = "" if error is None else f" +- {display.shown_spread(error)}"
         if self.unseen_score is not None:
             unseen = f" (unseen {form(self.unseen_score)}{unseen})"
-        searches = f"{self.line_searches} line searches, " if self.line_searches else ""
         name = display.labelled(self.metric.name())
         annotated = " of those annotated" if counts else ""
         lines = [
             f"{name} {form(self.first_score)} -> {form(self.score)}{unseen}{penalised}",
             (
                 f"start weights {form(self.start_score)}, oracle {form(self.oracle_score)}"
-                f"{annotated}; {counted(self.hypotheses, 'hypothesis')}, {searches}"
+                f"{annotated}; {counted(self.hypotheses, 'hypothesis')}, "
                 f"{self.seconds['total']:.1f} s"
             ),
         ]

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from portmert.tuner.search.line_search import LineSearch
-from portmert.tuner.search.optimizers import mert
+from portmert.tuner.search.optimizers import coordinate
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
 from tests.tuner.search.test_line_search import Share
 
@@ -136,9 +136,9 @@ def test_single_features_end_soon_beside_an_edge(monkeypatch):
     prior = Prior(1.0, np.ones(3), np.ones(3))
     problem = TuningProblem(features, np.array([0, 3, 6]), StatTable(stats), Share(), prior=prior)
     found = []
-    for enough in (0.0, mert.ENOUGH):
-        monkeypatch.setattr(mert, "ENOUGH", enough)
-        search = mert.Coordinate(restarts=10)
+    for enough in (0.0, coordinate.ENOUGH):
+        monkeypatch.setattr(coordinate, "ENOUGH", enough)
+        search = coordinate.Coordinate(restarts=10)
         found.append(search.optimize(problem, [np.ones(3)], seed=16))
     long, short = found
     assert long.line_searches > 10_000

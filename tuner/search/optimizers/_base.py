@@ -36,7 +36,7 @@ class Found:
     value : float
         The objective at `weights`, computed from scratch, less the prior's penalty.
     line_searches : int
-        0 if the optimizer makes none. All restarts count.
+        Exact line searches, of all restarts and folds; 0 if the optimizer makes none.
     unseen : Unseen or None
         The estimate for unseen text, if the optimizer holds segments out. Of several restarts it
         is not the highest estimate but the middle one, see `typical`.

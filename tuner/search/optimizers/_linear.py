@@ -133,7 +133,10 @@ def best_of(problem: TuningProblem, candidates: list[FloatArray]) -> Found:
 
 
 def best_between(problem: TuningProblem, begin: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the weights of the highest goal between two, by one exact line search."""
+    """Return the weights of the highest goal between two, by one exact line search.
+
+    No line is searched, and `begin` itself is returned, if both are equal.
+    """
     change = end - begin
     if not change.any():
         return begin

@@ -19,9 +19,10 @@ from .._line_search_kernels import first_maxima
 from ..constraints import Bounds
 from ..problem import TuningProblem, objective, within_segment_spread
 from ..unseen import SHARES, blends_of, choose, judged, samples
-from . import _linear, kbmira, mert
+from . import _linear, kbmira
 from ._base import Found, Optimizer
 from ._likelihood import Likelihood, are_outcomes
+from .coordinate import Coordinate
 from .min_risk import Risk
 
 SCALES = (1.0, 2.0, 4.0)
@@ -43,12 +44,15 @@ class _Fold(NamedTuple):
         The weights of each search, scaled, see `_scaled`.
     hypotheses : (M, n) int64
         The hypotheses that each mixture chooses for the fold's segments.
+    line_searches : int
+        Those of the climb.
     seconds : float
         Processor time.
     """
 
     weights: FloatArray
     hypotheses: IntArray
+    line_searches: int
     seconds: float
 
 
@@ -174,16 +178,21 @@ class Bagged(Optimizer):
         fold_of = rng.permutation(len(problem.offsets) - 1) % self.folds
         split = _Split(problem, start, bounds, fold_of, int(rng.integers(2**63)))
         at_start = problem.goal(start)
-        end, held_out, seconds = (start, at_start), problem.winners(start)[np.newaxis], 0.0
+        end, held_out = (start, at_start), problem.winners(start)[np.newaxis]
+        folds: list[_Fold] = []
         if len(fold_of) > 1:
             blends, folds = self._learn_folds(split, rng)
             parts, by_others = _choose_mixture(split, blends, folds)
             learnt = np.stack([fold.weights for fold in folds])
             held_out = _held_out(split, by_others, learnt)
             end = max(end, _averaged(split, at_start, parts, blends, learnt), key=itemgetter(1))
-            seconds = sum(fold.seconds for fold in folds)
         unseen = judged(problem.stats, problem.metric, split.rows(held_out), fold_of, split.seed)
-        return Found(*end, unseen=unseen, seconds=seconds)
+        return Found(
+            *end,
+            line_searches=sum(fold.line_searches for fold in folds),
+            unseen=unseen,
+            seconds=sum(fold.seconds for fold in folds),
+        )
 
     def _learn_folds(
         self, split: _Split, rng: np.random.Generator
@@ -212,12 +221,14 @@ class Bagged(Optimizer):
         """Learn from thinned lists without a fold, and choose hypotheses for its segments."""
         begin = time.thread_time()
         problem, thin, is_learnt = split.problem, lists(fold), ~split.is_out[fold]
-        weights = self._learn(thin, is_learnt, rng)
+        weights, line_searches = self._learn(thin, is_learnt, rng), 0
         if by_likelihood:
             likelihood = Likelihood(thin.linear, objective(problem.metric, thin.stats))
             weights.append(likelihood.learn(np.flatnonzero(is_learnt), part=fold))
         elif self._count_searches(problem) > len(weights):
-            weights.append(self._climbed(thin, fold, is_learnt, rng))
+            climbed = self._climbed(thin, fold, is_learnt, rng)
+            weights.append(climbed.weights)
+            line_searches = climbed.line_searches
         hypotheses, offsets = split.members(fold)
         pairs = [_scaled(problem, vector) for vector in weights]
         scores = np.stack([scores[hypotheses] for _, scores in pairs])
@@ -228,7 +239,7 @@ class Bagged(Optimizer):
             for blend in blends
         ]
         learnt = np.stack([vector for vector, _ in pairs])
-        return _Fold(learnt, np.stack(winners), time.thread_time() - begin)
+        return _Fold(learnt, np.stack(winners), line_searches, time.thread_time() - begin)
 
     def _draws(
         self, rng: np.random.Generator, sizes: Sequence[int]
@@ -274,13 +285,13 @@ class Bagged(Optimizer):
         fold: int,
         is_learnt: NDArray[np.bool_],
         rng: np.random.Generator,
-    ) -> FloatArray:
-        """Return the weights that the climb learns with a fold held out."""
+    ) -> Found:
+        """Climb with a fold held out."""
         problem = lists.linear.problem
         half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
         at, offsets = rows_taken(half.offsets, np.flatnonzero(is_learnt))
         sample = half.take(at, offsets)
-        return mert.Coordinate().search(sample, lists.start, lists.linear.bounds, rng).weights
+        return Coordinate().search(sample, lists.start, lists.linear.bounds, rng)
 
     def _learn(
         self, lists: kbmira.MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator

@@ -1,5 +1,6 @@
 """Learn weights by k-best batch MIRA: segment by segment, from hope and fear."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -168,4 +169,6 @@ class Kbmira(Optimizer):
             return best
         # MIRA's own loss knows nothing of the prior.
         end = candidates[-1] if best.weights is start else best.weights
-        return _linear.best_of(problem, [best.weights, _linear.best_between(problem, start, end)])
+        between = _linear.best_between(problem, start, end)
+        best = _linear.best_of(problem, [best.weights, between])
+        return replace(best, line_searches=int(between is not start))

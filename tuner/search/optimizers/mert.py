@@ -1,4 +1,4 @@
-"""Search for the highest score on the lists by exact lines: annealed, or climbing alone."""
+"""Search for the highest score on the lists by exact line searches, annealed."""
 
 from typing import Annotated
 
@@ -14,10 +14,6 @@ REACH = 2.4
 """Radius of the region searched at once, in perturbations. It is wide enough for a perturbation
 from its middle and the climb after it, and narrow enough to leave few hypotheses (5 % of them on
 Moses' lists)."""
-
-ENOUGH = 1e-4
-"""The least gain of a round with a prior, as a share of the objective's size. Beside an edge of
-the error surface, single features come nearer to the prior in thousands of ever smaller steps."""
 
 RETURN = 0.7
 """Share of the line searches after which the search goes back to the best weights seen."""
@@ -96,77 +92,3 @@ class Mert(Climber):
             climb.move_along(int(rng.integers(climb.features)))
         else:
             climb.move_randomly(rng)
-
-
-@dataclass(frozen=True)
-class Coordinate(Climber):
-    """Search the line along each feature and take the best step, until none gains (Och 2003).
-
-    A line along one feature needs only that feature's values, which are the slopes. Model scores
-    are updated after each step, not computed anew. With a prior the climb also ends when as many
-    steps as there are features gain less than 0.0001 of the objective's size together.
-    """
-
-    def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
-        """Improve `climb` until no single feature's line gains."""
-        steps, before = 0, climb.value
-        while True:
-            points = [climb.best_along(feature) for feature in range(climb.features)]
-            values = [-np.inf if point is None else point.value for point in points]
-            if not climb.move_along(int(np.argmax(values))):
-                break
-            steps += 1
-            if climb.whole.prior is not None and steps % climb.features == 0:
-                if climb.value - before < ENOUGH * climb.size():
-                    break
-                before = climb.value
-        climb.keep()
-
-
-@dataclass(frozen=True)
-class Powell(Climber):
-    """Search lines along a set of directions, and adapt the set to each round (Powell 1964).
-
-    At first the set has one direction for each feature. After each round the line along the whole
-    step of the round is searched too. If that gains, its direction replaces the one that gained
-    most, because they are most alike. Otherwise the set stays as it is.
-    """
-
-    def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
-        """Improve `climb` until a round gains nothing."""
-        columns = climb.whole.all_columns
-        directions = list(np.diag(1.0 / climb.whole.spread))
-        while True:
-            begin = climb.weights
-            gains = [climb.move(columns, direction) for direction in directions]
-            if not any(gains):
-                break
-            change = climb.weights - begin
-            if change.any() and climb.move(columns, change):
-                directions.pop(int(np.argmax(gains)))
-                directions.append(change / climb.length(change))
-        climb.keep()
-
-
-@dataclass(frozen=True)
-class RandomDirections(Climber):
-    """Search along random directions until many in a row gain nothing (Cer et al. 2008).
-
-    Directions are drawn from a normal distribution. Each feature is scaled by the spread of its
-    values, so that no feature dominates because of its units.
-
-    Parameters
-    ----------
-    patience : int
-        The search stops after this many lines in a row without a gain, times the number of
-        features.
-    """
-
-    patience: Annotated[int, Ge(1)] = 10
-
-    def climb(self, climb: Climb, rng: np.random.Generator) -> None:
-        """Improve `climb` until `patience` runs out."""
-        idle = 0
-        while idle < self.patience * climb.features:
-            idle = 0 if climb.move_randomly(rng) else idle + 1
-        climb.keep()

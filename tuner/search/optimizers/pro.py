@@ -1,6 +1,7 @@
 """Learn weights by pairwise ranking."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
@@ -95,13 +96,15 @@ class Pro(Optimizer):
         """Sample pairs and regress, in rounds."""
         linear = _linear.Linear(problem, start, bounds)
         background = _linear.background_of(problem, start, self.background)
-        candidates, last = [start], start
+        candidates, last, line_searches = [start], start, 0
         for learnt, _, _ in self.rounds_on(linear, background, rng):
             mixed = self._interpolate(start, learnt) if self.interpolation < 1 else learnt
             mixed = bounds.clip(mixed)
-            candidates += [mixed, _linear.best_between(problem, last, mixed)]
+            between = _linear.best_between(problem, last, mixed)
+            line_searches += between is not last
+            candidates += [mixed, between]
             last = mixed
-        return _linear.best_of(problem, candidates)
+        return replace(_linear.best_of(problem, candidates), line_searches=line_searches)
 
     def rounds_on(
         self, linear: _linear.Linear, background: FloatArray, rng: np.random.Generator

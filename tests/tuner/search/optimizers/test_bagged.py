@@ -15,8 +15,8 @@ from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _mira_kernels, bagged
 from portmert.tuner.search.optimizers._likelihood import Likelihood
 from portmert.tuner.search.optimizers.bagged import MOST_CLIMBED, Bagged, thinned
+from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.optimizers.kbmira import Kbmira, Mira
-from portmert.tuner.search.optimizers.mert import Coordinate
 from portmert.tuner.search.optimizers.min_risk import Risk
 from portmert.tuner.search.problem import StatTable, TuningProblem
 from tests.tuner.search.test_line_search import Share

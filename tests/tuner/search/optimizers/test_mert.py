@@ -8,7 +8,7 @@ import pytest
 
 from portmert.tuner.components import registry
 from portmert.tuner.search.optimizers._climb import Climb
-from portmert.tuner.search.optimizers.mert import Powell
+from portmert.tuner.search.optimizers.powell import Powell
 from tests.contracts.test_optimizer_contract import random_problem
 
 
