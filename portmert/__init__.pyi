@@ -57,8 +57,8 @@ from .tuner.runs.replicas import Replicas as Replicas
 from .tuner.runs.result import Result as Result
 from .tuner.search.constraints import Bounds as Bounds
 from .tuner.search.constraints import Constraints as Constraints
-from .tuner.search.optimizers._base import Found as Found
 from .tuner.search.optimizers._base import Optimizer as Optimizer
+from .tuner.search.optimizers._base import SearchResult as SearchResult
 from .tuner.search.problem import TuningProblem as TuningProblem
 from .tuner.search.results import Optimized as Optimized
 from .tuner.texts.annotator import Annotation as Annotation

@@ -160,8 +160,8 @@ def estimated(segments, *, folds=10, seeds=RUNS, signal=0.0, **options):
         truth = 0.0
         if signal:
             unseen_text = problem_of(np.random.default_rng([seed, 99]), 20_000, signal)
-            truth = unseen_text.goal(result.weights)
-        found.append((result.unseen.value - truth, result.unseen.error))
+            truth = unseen_text.objective(result.weights)
+        found.append((result.unseen.oriented_score - truth, result.unseen.error))
     return np.array(found).T
 
 

@@ -44,7 +44,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import best_hypotheses
 from portmert.tuner.search import optimization, unseen
 from portmert.tuner.search.optimizers import bagged
-from portmert.tuner.search.problem import finite, objective
+from portmert.tuner.search.problem import finite, oriented_scores
 from portmert.tuner.search.stat_tables import statistics_table
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
@@ -138,11 +138,11 @@ def case(
     seconds = time.process_time() - begin
 
     curve, parts = held_out_curve(deal, blends, folds)
-    averaging, ends = [0.0], [(problem.goal(vector), pool.score(start, test))]
+    averaging, ends = [0.0], [(problem.objective(vector), pool.score(start, test))]
     for share in SHARES[1:]:
         weights = bounds.clip(deal.mixed(share * parts, learnt.mean(axis=0)))
-        value = problem.goal(weights)
-        singles = [problem.goal(deal.mixed(share * parts, one)) for one in learnt]
+        value = problem.objective(weights)
+        singles = [problem.objective(deal.mixed(share * parts, one)) for one in learnt]
         averaging.append(value - float(np.mean(singles)))
         ends.append((value, pool.score(space.weights(weights), test)))
     return {
@@ -150,7 +150,7 @@ def case(
         "errors": np.std(curve[1:, :, None] - curve[1:, None], axis=0, ddof=1).tolist(),
         "averaging": averaging, "dev": [on_dev for on_dev, _ in ends],
         "test": [on_test for _, on_test in ends],
-        "judged": judged.value, "error": judged.error, "seconds": seconds,
+        "judged": judged.oriented_score, "error": judged.error, "seconds": seconds,
     }  # fmt: skip
 
 
@@ -167,13 +167,13 @@ def held_out_curve(deal: bagged._Split, blends: Any, folds: Sequence[Any]) -> tu
     rows = deal.rows(hypotheses)
     table = problem.stats.take(rows.ravel()).reshape(*rows.shape, -1)
     counts = unseen.samples(rows.shape[1], deal.seed)
-    worths = finite(objective(metric, np.einsum("ns,rsk->nrk", counts, table)))
-    shared = worths[:, 1:].reshape(len(worths), len(unseen.SHARES), -1)
+    scores = finite(oriented_scores(metric, np.einsum("ns,rsk->nrk", counts, table)))
+    shared = scores[:, 1:].reshape(len(scores), len(unseen.SHARES), -1)
     whole = shared[:, 0]
     best = int(np.argmax(whole[0]))
     errors = np.std(whole[1:, [best]] - whole[1:], axis=0, ddof=1)
     belief = np.exp((whole[0] - whole[0, best]) / np.maximum(errors, 1e-12))
-    return np.column_stack([worths[:, 0], shared[..., best]]), belief @ blends / belief.sum()
+    return np.column_stack([scores[:, 0], shared[..., best]]), belief @ blends / belief.sum()
 
 
 @dataclass(frozen=True)

@@ -111,11 +111,11 @@ def test_value_is_found_again_from_scratch(name, monkeypatch):
 
         monkeypatch.setattr(LineSearch, method, spy)
     outcome = build(name).optimize(problem, START, seed=3)
-    assert outcome.value == pytest.approx(problem.score(outcome.weights), abs=1e-12)
-    assert outcome.value in outcome.restarts
+    assert outcome.objective == pytest.approx(problem.score(outcome.weights), abs=1e-12)
+    assert outcome.objective in outcome.restarts
     assert len(outcome.restarts) == 3
     if outcome.unseen is None:  # else the highest estimate wins: see the next test
-        assert outcome.value == max(outcome.restarts)
+        assert outcome.objective == max(outcome.restarts)
     assert outcome.line_searches == len(lines)
     assert (outcome.line_searches > 0) == (name not in ("kbmira", "min-risk"))
 
@@ -131,15 +131,15 @@ def test_the_restart_of_the_highest_worth_wins(name, monkeypatch):
 
     monkeypatch.setattr(type(optimizer), "search", spy)
     outcome = optimizer.optimize(random_problem(), START, seed=3)
-    worths = [end.value if end.unseen is None else end.unseen.value for end in ends]
-    assert outcome.weights.tobytes() == ends[int(np.argmax(worths))].weights.tobytes()
+    compared = [end.objective if end.unseen is None else end.unseen.oriented_score for end in ends]
+    assert outcome.weights.tobytes() == ends[int(np.argmax(compared))].weights.tobytes()
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_result_is_better_than_the_start(name):
     problem = learnable_problem(name)
     outcome = build(name).optimize(problem, START)
-    assert outcome.value > problem.score(START[0]) + 0.05
+    assert outcome.objective > problem.score(START[0]) + 0.05
     assert np.isfinite(outcome.weights).all()
 
 
@@ -148,7 +148,7 @@ def test_error_rates_are_minimised(name):
     problem = learnable_problem(name, metric=Misses())
     outcome = build(name).optimize(problem, START)
     assert problem.score(outcome.weights) < problem.score(START[0]) - 0.05
-    assert outcome.value == pytest.approx(-problem.score(outcome.weights), abs=1e-12)
+    assert outcome.objective == pytest.approx(-problem.score(outcome.weights), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -170,7 +170,7 @@ def test_bounds_hold(name):
     outcome = build(name).optimize(problem, START, bounds=bounds)
     assert (outcome.weights >= bounds.lower).all()
     assert (outcome.weights <= bounds.upper).all()
-    assert outcome.value == pytest.approx(problem.score(outcome.weights), abs=1e-12)
+    assert outcome.objective == pytest.approx(problem.score(outcome.weights), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -178,7 +178,7 @@ def test_the_end_is_never_worse_than_the_start(name):
     for seed in range(6):
         problem = random_problem(seed)
         outcome = build(name, restarts=1).optimize(problem, START, seed=seed)
-        assert outcome.value >= problem.score(START[0]), seed
+        assert outcome.objective >= problem.score(START[0]), seed
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -189,7 +189,7 @@ def test_a_strong_prior_keeps_the_direction_of_the_start(name):
     scaled, start = outcome.weights * problem.spread, START[0] * problem.spread
     cosine = scaled @ start / np.linalg.norm(scaled) / np.linalg.norm(start)
     assert cosine > 1 - 1e-6
-    assert outcome.value == pytest.approx(
+    assert outcome.objective == pytest.approx(
         problem.score(outcome.weights) - held.prior.penalty(outcome.weights), abs=1e-9
     )
 
@@ -203,8 +203,8 @@ def test_what_is_not_searched_keeps_its_weight(name):
     )
     outcome = build(name).optimize(held, [START[0][1:]])
     whole = np.concatenate([[3.0], outcome.weights])
-    assert outcome.value == pytest.approx(problem.score(whole), abs=1e-12)
-    assert outcome.value >= problem.score(np.concatenate([[3.0], START[0][1:]]))
+    assert outcome.objective == pytest.approx(problem.score(whole), abs=1e-12)
+    assert outcome.objective >= problem.score(np.concatenate([[3.0], START[0][1:]]))
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -220,8 +220,8 @@ def test_weights_of_sparse_features_are_found_by_those_that_declare_it(name):
         return
     start = np.concatenate([START[0], [0.0, 0.0]])
     outcome = build(name).optimize(marked, [start], seed=1)
-    assert outcome.value == pytest.approx(marked.score(outcome.weights), abs=1e-12)
-    assert outcome.value > marked.score(start) + 0.1
+    assert outcome.objective == pytest.approx(marked.score(outcome.weights), abs=1e-12)
+    assert outcome.objective > marked.score(start) + 0.1
     assert outcome.weights[4] > 0 > outcome.weights[5]
 
 
@@ -242,7 +242,7 @@ def test_a_score_that_never_changes_ends_at_the_start(name):
         problem.features, problem.offsets, StatTable(np.zeros((problem.size, 2))), Share()
     )
     outcome = build(name, restarts=1).optimize(flat, START)
-    assert outcome.value == 0.0
+    assert outcome.objective == 0.0
     assert outcome.weights.tobytes() == START[0].tobytes()
 
 
@@ -252,7 +252,7 @@ def test_one_feature_and_one_hypothesis_are_enough(name):
         np.array([[2.0]]), np.array([0, 1]), StatTable(np.array([[1.0, 2.0]])), Share()
     )
     outcome = build(name, restarts=1).optimize(problem, [np.array([3.0])])
-    assert outcome.value == 0.5
+    assert outcome.objective == 0.5
     assert outcome.weights.tolist() == [3.0]
 
 
@@ -359,8 +359,8 @@ def test_neither_the_unit_of_scores_nor_a_constant_counts(name):
         other = learnable_problem(name, metric=metric)
         found = build(name).optimize(other, START, seed=3)
         assert problem.score(found.weights) == pytest.approx(expected, abs=0.01), metric
-        goals = [found.value, other.metric.oriented(other.score(found.weights))]
-        assert goals[0] == pytest.approx(goals[1], rel=1e-9)
+        objectives = [found.objective, other.metric.oriented(other.score(found.weights))]
+        assert objectives[0] == pytest.approx(objectives[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -375,7 +375,7 @@ def test_a_prior_is_in_units_of_the_metric(name):
         problem = learnable_problem(name, metric=metric)
         pulled = replace(problem, prior=Prior(strength, toward, problem.spread))
         ends.append(build(name).optimize(pulled, START, seed=3))
-    assert ends[1].value * 2.0**43 == pytest.approx(ends[0].value, abs=0.01)
+    assert ends[1].objective * 2.0**43 == pytest.approx(ends[0].objective, abs=0.01)
     turned = [end.weights * problem.spread for end in ends]
     cosine = turned[0] @ turned[1] / np.prod([np.linalg.norm(one) for one in turned])
     assert cosine > 0.99

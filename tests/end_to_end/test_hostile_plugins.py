@@ -27,7 +27,8 @@ from portmert.tuner.texts.annotator import Annotation, Annotator
 from portmert.tuner.decoders._base import Decoder
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.nbest.records import Hypothesis
-from portmert.tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.optimizers._base import Optimizer
+from portmert.tuner.search.optimizers._base import SearchResult as Found
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
 def wrong(kind, right=np.ones(3), **more):
@@ -361,7 +362,7 @@ def test_answers_of_no_kind_of_every_family_are_one_line(ask, family):
     expected = {
         "reader": "Hypothesis(place, segment, text, features) of finite numbers; mend the reader",
         "aligner": "the links of 3 pairs: a list of (source, target) for each; mend the aligner",
-        "optimizer": "Found(weights, value); mend the optimizer",
+        "optimizer": "SearchResult(weights, objective); mend the optimizer",
         "annotator": "an Annotation or None for each of 3 sentences; mend the annotator",
         "decoder": "FeatureWeights of one feature or more; mend the decoder",
     }[family]
@@ -393,8 +394,8 @@ WRONG = {
     ("optimizer", "long"): "weights [1.0, 1.0, 1.0], expected finite numbers of shape (2,)",
     ("optimizer", "words"): "weights str, expected finite numbers of shape (2,)",
     ("optimizer", "ragged"): "weights list, expected finite numbers of shape (2,)",
-    ("optimizer", "worthless"): "a value nothing (None), expected finite numbers of shape ()",
-    ("optimizer", "infinite"): "a value inf, expected finite numbers of shape ()",
+    ("optimizer", "worthless"): "an objective nothing (None), expected finite numbers of shape ()",
+    ("optimizer", "infinite"): "an objective inf, expected finite numbers of shape ()",
     ("optimizer", "outside"): "weights [-9.0, -9.0], expected weights inside the bounds",
     ("optimizer", "unseen"): "unseen=float, expected Unseen or None",
     ("annotator", "few"): "2 answers, expected an Annotation or None for each of 3 sentences",

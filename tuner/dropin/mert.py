@@ -349,7 +349,7 @@ def _points(
     points = [first]
     if later_starts:
         problem = TuningProblem(lists.features.T, lists.offsets, StatTable(lists.stats), metric)
-        values = [problem.value(problem.model_scores(point)) for point in later_starts]
+        values = [problem.objective(point) for point in later_starts]
         order = np.argsort(-np.array(values), kind="stable")[: max(restarts - 1, 0)]
         points += [later_starts[k] for k in sorted(order.tolist())]
     (low, high), count = DEFAULT_RANGE, restarts - len(points)

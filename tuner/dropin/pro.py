@@ -103,7 +103,7 @@ def on_background(
     total = stats[lists.offsets[:-1]].sum(axis=0) * (pro.background / len(lists))
     linear = Linear(problem, np.ones(problem.width), Bounds.none(problem.width))
     rounds = [
-        (problem.goal(weights), better, worse)
+        (problem.objective(weights), better, worse)
         for weights, better, worse in pro.rounds_on(linear, total, rng)
     ]
     nothing: IntArray = np.empty(0, dtype=np.int64)

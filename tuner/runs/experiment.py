@@ -37,7 +37,7 @@ from ..search.constraints import moves
 from ..search.optimization import Setup, find_weights
 from ..search.problem import StatTable
 from ..search.results import Confidence, Optimized
-from ..search.unseen import chosen_by_others, gain_of, worths_without
+from ..search.unseen import chosen_by_others, gain_of, scores_without_folds
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..weights.feature_weights import FeatureWeights, read_weights
 from . import inputs, records, scorer
@@ -378,8 +378,8 @@ class _Run:
                 else self._search_of(iteration.number - 1).next_without
             )
             without.append(np.array(dev_without) - self._excess_without(iteration.number))
-        worths = np.array([metric.oriented(value) for value in values])
-        return float(metric.oriented(chosen_by_others(worths, np.stack(without), folds)))
+        oriented = np.array([metric.oriented(value) for value in values])
+        return float(metric.oriented(chosen_by_others(oriented, np.stack(without), folds)))
 
     def _undecoded(self, last: Iteration) -> Iteration:
         """Return the iteration after the last one, as if it had been decoded."""
@@ -488,13 +488,13 @@ class _Run:
         tables += [
             stats.take(rows.ravel()).reshape(*rows.shape, -1) for rows in (taught, unseen.rows)
         ]
-        seen, *held_out = (worths_without(metric, table, folds) for table in tables[2:])
+        seen, *held_out = (scores_without_folds(metric, table, folds) for table in tables[2:])
         by_fold = (1 - share) * self._excess_without(last.number) + share * (seen - held_out)
         step = NextStep(
             next_score=score,
             excess=excess,
             excess_without=tuple(map(tuple, by_fold.tolist())),
-            next_without=tuple(worths_without(metric, tables[1], folds).tolist()),
+            next_without=tuple(scores_without_folds(metric, tables[1], folds).tolist()),
         )
         if share < 1 / last.number:  # a step that was cut short says little of the way ahead
             return step

@@ -27,7 +27,7 @@ class Scored:
     parts
         The parts that papers tabulate: precisions, penalties, lengths.
     without
-        The objective without each fold of `Evaluator.folds`, of the segments tuned on.
+        The oriented score without each fold of `Evaluator.folds`, of the segments tuned on.
     """
 
     score: float

@@ -43,7 +43,7 @@ class Iteration:
         if the optimizer holds no segments out.
     gain, gain_error
         How much higher the next iteration's weights score than these, by the best hypotheses in
-        all lists so far, and its standard error over bootstrap samples; as an objective. None if
+        all lists so far, and its standard error over bootstrap samples; above 0 is better. None if
         the step was cut short, see `step_share` in `portmert.tuner.search.averaging`; the error
         also if the gain is equal in all samples.
     is_decoded

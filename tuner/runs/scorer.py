@@ -19,7 +19,7 @@ from ..base.warn import notice, warn
 from ..decoders._base import Decoding
 from ..nbest.model import NBest
 from ..nbest.read import read_nbest
-from ..search.unseen import worths_without
+from ..search.unseen import scores_without_folds
 from ..texts.annotator import TextAnnotator, open_annotator
 from ..texts.corpus import References, read_references
 from ..texts.links import Linker
@@ -174,7 +174,7 @@ class Evaluator:
         """
         stats = self._stats(nbest, self.references, check=check)
         tuned = stats if self.tuned is None else stats[self.tuned]
-        without = worths_without(self.experiment.metric, tuned, self.folds)
+        without = scores_without_folds(self.experiment.metric, tuned, self.folds)
         scored = replace(self._scored(tuned), without=tuple(without.tolist()))
         return scored, None if self.parts is None else self._scored(stats[self.parts[1]])
 

@@ -119,7 +119,7 @@ def find_weights_and_alpha(
     notices: dict[float, list[str]] = {}
 
     def value(alpha: float) -> tuple[float, float]:
-        """Return the objective and how near to 0 alpha is: what alphas are compared by."""
+        """Return the oriented score and how near to 0 alpha is, by which alphas are compared."""
         if alpha not in tried and alpha not in without_score:
             try:
                 with collected_notices() as notices[alpha]:
@@ -136,7 +136,7 @@ def find_weights_and_alpha(
         score = tried[alpha].unseen_score
         if score is None:
             score = tried[alpha].score
-        return problem.worth(metric, score), -abs(alpha)
+        return problem.oriented(metric, score), -abs(alpha)
 
     alpha = find_alpha(value, penalty)
     if alpha in without_score:

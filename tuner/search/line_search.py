@@ -30,7 +30,7 @@ class LinePoint:
     """The end of a line search: `step` along the direction, and the objective there."""
 
     step: float
-    value: float
+    objective: float
 
 
 class LineSearch:
@@ -44,7 +44,7 @@ class LineSearch:
     lower, upper : (F,) float64
         Hard bounds of each weight, infinite where there is none.
     smooth : float
-        Half width of a window over which the objective is averaged before the best interval is
+        Half width of a window over which scores are averaged before the best interval is
         chosen, in units of the weights' length; 0, the default, is Och's exact search.
 
     Attributes
@@ -136,14 +136,14 @@ class LineSearch:
     def surface(
         self, weights: FloatArray, columns: IntArray, direction: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the objective along a line as a step function.
+        """Return the oriented score along a line as a step function.
 
         Returns
         -------
         steps : (B + 2,) float64
             Ends of the intervals, rising.
-        values : (B + 1,) float64
-            Objective in each interval.
+        scores : (B + 1,) float64
+            Oriented score in each interval.
         """
         window, _ = self._window(weights, columns, direction, None)
         return self._surface(self.problem.model_scores(weights), columns, direction, window)
@@ -168,11 +168,11 @@ class LineSearch:
         if np.isfinite(nearest):
             points = np.where((steps[:-1] < nearest) & (nearest < steps[1:]), nearest, points)
         penalties, _ = self.problem.prior.along(weights, columns, direction, points)
-        goals = np.where(steps[1:] > steps[:-1], values - penalties, -np.inf)
-        tie = TIE * np.max(np.abs(goals), initial=0.0, where=np.isfinite(goals))
-        best = np.flatnonzero(goals >= goals.max() - tie)
+        objectives = np.where(steps[1:] > steps[:-1], values - penalties, -np.inf)
+        tie = TIE * np.max(np.abs(objectives), initial=0.0, where=np.isfinite(objectives))
+        best = np.flatnonzero(objectives >= objectives.max() - tie)
         closest = int(best[np.argmin(np.abs(points[best]))])
-        return LinePoint(float(points[closest]), float(goals[closest]))
+        return LinePoint(float(points[closest]), float(objectives[closest]))
 
     def _window(
         self,
@@ -225,11 +225,11 @@ class LineSearch:
         ends = np.empty(len(sums) + 1)
         ends[0], ends[-1] = window
         ends[1:-1] = starts[order[segments:]]
-        return ends, problem.objective(sums)
+        return ends, problem.oriented_scores(sums)
 
 
 def smoothed(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:
-    """Return each interval's objective averaged over `half_width` to both sides of its middle.
+    """Return each interval's score averaged over `half_width` to both sides of its middle.
 
     A peak that is narrow beside the window counts little, as its neighbours enter the mean. The
     first and last value continue beyond the ends.

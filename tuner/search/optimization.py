@@ -18,9 +18,9 @@ from ..nbest.model import NBest
 from ..texts.statistics import finite_scores, named
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from .constraints import Constraints, moves
-from .optimizers._base import Found, Optimizer
+from .optimizers._base import Optimizer, SearchResult
 from .oracle import oracle
-from .problem import NOTHING, Prior, StatTable, TuningProblem, worth
+from .problem import NOTHING, Prior, StatTable, TuningProblem, oriented
 from .results import Optimized
 from .variables import Variables, choose_variables
 
@@ -111,13 +111,13 @@ def find_weights(
         )
         final = space.weights(search.weights)
     else:
-        worth_of_start = metric.oriented(start_score)
-        search = Found(NOTHING, worth_of_start, restarts=(worth_of_start,))
+        at_start = metric.oriented(start_score)
+        search = SearchResult(NOTHING, at_start, restarts=(at_start,))
         final = space.starts[0]
     searched = time.perf_counter()
     final_score = score(final)
     moved = moves(start, space.starts[0])
-    is_worse = worth(metric, final_score) < worth(metric, start_score)
+    is_worse = oriented(metric, final_score) < oriented(metric, start_score)
     if space.searched.width and is_worse and not moved and setup.prior == 0:
         final, final_score = start, start_score  # scaling weights can turn ties over
     oracle_score = _oracle_score(space.problem, space.searched.winners(variables.reduce(final)))
@@ -146,7 +146,7 @@ def find_weights(
     )
 
 
-def _say_no_gain(metric: Metric, start_score: float, search: Found) -> None:
+def _say_no_gain(metric: Metric, start_score: float, search: SearchResult) -> None:
     """Say that no weights score higher than the start, if all restarts agree on it."""
     if len(set(search.restarts)) == 1:
         where = "" if search.unseen is None else " on segments that were held out"
@@ -258,7 +258,7 @@ def _without_zeros(vector: FloatArray, problem: TuningProblem, variables: Variab
     scores = problem.model_scores(vector) if len(zeros) else np.zeros(0)
     for v in zeros:
         options = [
-            (problem.value(scores + value * problem.features[v]), value)
+            (problem.oriented_score(scores + value * problem.features[v]), value)
             for value in (tiny, -tiny)
             if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]
         ]

@@ -7,7 +7,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..texts.statistics import finite_scores
-from .problem import objective
+from .problem import oriented_scores
 
 ORACLE_SWEEPS = 10
 
@@ -40,7 +40,7 @@ def oracle(
         for segment, (first, last) in enumerate(pairwise(offsets)):
             rows = stats[first:last]
             remainder = total - stats[winners[segment]]
-            values = objective(metric, remainder + rows)
+            values = oriented_scores(metric, remainder + rows)
             best = int(np.argmax(values))
             if values[best] > values[winners[segment] - first]:
                 winners[segment] = first + best

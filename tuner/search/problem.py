@@ -50,7 +50,7 @@ class StatTable:
     rows : (H, K)
         The statistics, in the narrowest type that holds all of them exactly.
     no_score : tuple of K float, or None
-        Sums of statistics whose score is not finite: the least that `objective` found.
+        Sums of statistics whose score is not finite: the least that `oriented_scores` found.
     """
 
     def __init__(
@@ -131,11 +131,11 @@ class StatTable:
 class Prior:
     """A penalty on distance from given weights: strength * |u/|u| - u0/|u0||^2.
 
-    It is subtracted from the objective. u is the weights times the spread of their features, u0
-    the same for the given weights. Only the direction of weights counts, because only that chooses
-    hypotheses. The spread makes the penalty independent of the units of features. The penalty is
-    in units of the metric: 0 at `toward`, `2 * strength` at right angles to it, `4 * strength`
-    opposite to it.
+    The objective is the oriented score less this penalty. u is the weights times the spread of
+    their features, u0 the same for the given weights. Only the direction of weights counts,
+    because only that chooses hypotheses. The spread makes the penalty independent of the units of
+    features. The penalty is in units of the metric: 0 at `toward`, `2 * strength` at right angles
+    to it, `4 * strength` opposite to it.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class TuningProblem:
         Features that few hypotheses have; their weights follow those of `features`. Only
         optimizers that declare `sparse` are given any.
     prior : Prior or None
-        A pull towards given weights, taken off the objective.
+        A pull towards given weights.
     """
 
     features: FloatArray
@@ -281,26 +281,30 @@ class TuningProblem:
         total: FloatArray = kernels.total(self.stats.take(self.rows_of(hypotheses)))
         return total
 
-    def objective(self, stats: FloatArray) -> FloatArray:
-        """Return the objective of summed statistics (..., K); see `objective`."""
-        values = objective(self.metric, stats)
-        if (none := values == -np.inf).any():
+    def oriented_scores(self, stats: FloatArray) -> FloatArray:
+        """Return the oriented scores of summed statistics (..., K); see `oriented_scores`."""
+        scores = oriented_scores(self.metric, stats)
+        if (none := scores == -np.inf).any():
             sums = stats[none]
             self.stats.note_no_score(tuple(sums[np.lexsort(sums.T[::-1])[0]].tolist()))
-        return values
+        return scores
 
-    def value(self, model_scores: FloatArray) -> float:
-        """Return the objective of the best hypotheses under these model scores, from scratch."""
+    def oriented_score(self, model_scores: FloatArray) -> float:
+        """Return the oriented score of the best hypotheses under these model scores."""
         best = kernels.first_maxima(model_scores, self.offsets)
-        return float(self.objective(self.total(best)))
+        return float(self.oriented_scores(self.total(best)))
 
     def penalty(self, weights: FloatArray) -> float:
-        """Return what the prior takes off the objective at `weights`; 0 without one."""
+        """Return the penalty of the prior at `weights`; 0 without one."""
         return 0.0 if self.prior is None else self.prior.penalty(weights)
 
-    def goal(self, weights: FloatArray) -> float:
-        """Return what optimizers maximise: the objective from scratch, less the penalty."""
-        return self.value(self.model_scores(weights)) - self.penalty(weights)
+    def objective(self, weights: FloatArray, model_scores: FloatArray | None = None) -> float:
+        """Return what optimizers maximise: the oriented score from scratch, less the penalty.
+
+        `model_scores` are those under `weights`, if they are known.
+        """
+        scores = self.model_scores(weights) if model_scores is None else model_scores
+        return self.oriented_score(scores) - self.penalty(weights)
 
     def winners(self, weights: FloatArray) -> IntArray:
         """Return the (S,) best hypothesis of each segment; of equal model scores the first."""
@@ -334,17 +338,17 @@ class TuningProblem:
         )
 
 
-def objective(metric: Metric, stats: FloatArray) -> FloatArray:
-    """Return the metric's score of summed statistics (..., K), negated if lower is better.
+def oriented_scores(metric: Metric, stats: FloatArray) -> FloatArray:
+    """Return the scores of summed statistics (..., K), negated if lower is better.
 
     A score that is not finite (0/0, say) counts as the worst: it is -inf here.
     """
-    values = np.asarray(metric.oriented(metric.score(stats)), dtype=np.float64)
-    return np.where(np.isfinite(values), values, -np.inf)
+    scores = np.asarray(metric.oriented(metric.score(stats)), dtype=np.float64)
+    return np.where(np.isfinite(scores), scores, -np.inf)
 
 
-def worth(metric: Metric, score: float) -> float:
-    """Return a score so that higher is better; one that is not finite is the worst."""
+def oriented(metric: Metric, score: float) -> float:
+    """Return one score, oriented as `oriented_scores` does."""
     return metric.oriented(score) if math.isfinite(score) else -math.inf
 
 

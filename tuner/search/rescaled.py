@@ -9,7 +9,7 @@ import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
 
-from .problem import TuningProblem, objective
+from .problem import TuningProblem, oriented_scores
 
 PARTS = 16
 """The text is scored in so many parts, to see how much the metric's scores differ."""
@@ -26,7 +26,7 @@ LARGEST_POWER = 1000
 
 @dataclass(frozen=True)
 class Rescaled(Metric):
-    """A metric's objective, less a constant, divided by a power of 2.
+    """A metric's oriented score, less a constant, divided by a power of 2.
 
     Optimizers have limits for the smallest gain that counts, and they compute squares. Both suit
     scores like shares and percentages. Scores of another size, 1e-13 or 1e250, or with a large
@@ -36,7 +36,7 @@ class Rescaled(Metric):
     ----------
     metric : Metric
     base : float
-        The constant, as an objective of the metric.
+        The constant, as an oriented score of the metric.
     exponent : int
         That of the power of 2.
     """
@@ -55,12 +55,12 @@ class Rescaled(Metric):
         return self.metric.stats(batch)
 
     def score(self, stats: FloatArray) -> FloatArray:
-        """Return the rescaled objective: higher is better."""
-        values = objective(self.metric, stats)
+        """Return the rescaled score: higher is better."""
+        values = oriented_scores(self.metric, stats)
         return np.asarray(np.ldexp(values - self.base, -self.exponent))
 
     def restored(self, value: float) -> float:
-        """Return the metric's objective from the rescaled one."""
+        """Return the metric's oriented score from the rescaled one."""
         return math.ldexp(value, self.exponent) + self.base
 
 
@@ -72,7 +72,7 @@ def rescaled(problem: TuningProblem, start: FloatArray) -> tuple[TuningProblem, 
     """
     winners = problem.winners(start)
     rows = [winners, *(winners[part::PARTS] for part in range(min(PARTS, len(winners))))]
-    values = problem.objective(np.stack([problem.total(hypotheses) for hypotheses in rows]))
+    values = problem.oriented_scores(np.stack([problem.total(hypotheses) for hypotheses in rows]))
     values, at_start = values[np.isfinite(values)], float(values[0])
     size = float(np.abs(values).max(initial=0.0))
     half = float(np.max(values, initial=-np.inf) / 2 - np.min(values, initial=np.inf) / 2)

@@ -139,8 +139,8 @@ class Optimized(Rated):
     cpu_seconds : float
         Processor time of the search, all threads together.
     unseen : Unseen or None
-        The estimate for unseen text with its hypotheses, as an objective: negated if lower is
-        better.
+        The estimate for unseen text with its hypotheses, as an oriented score: negated if lower
+        is better.
     warnings : tuple of str
         What looks wrong with lists, weights and constraints, one line each.
     bootstrap : Confidence or None

@@ -11,7 +11,7 @@ from portmert.metrics._elementary import exp
 
 from ..base import streams
 from ..base.samples import deviation, is_constant
-from .problem import StatTable, finite, objective
+from .problem import StatTable, finite, oriented_scores
 
 RESAMPLES = 200
 """Bootstrap samples of the segments; a standard error is the deviation over them."""
@@ -28,12 +28,12 @@ CLEARLY = 3.0
 
 @dataclass(frozen=True)
 class Unseen:
-    """An estimate of the objective of weights on segments from which they were not learnt.
+    """An estimate of the score of weights on segments from which they were not learnt.
 
     Parameters
     ----------
-    value : float
-        The estimate of the objective.
+    oriented_score : float
+        The estimate, negated if lower is better.
     error : float
         Its standard error.
     rows : (S,) int64
@@ -46,7 +46,7 @@ class Unseen:
         The seed of the bootstrap samples.
     """
 
-    value: float
+    oriented_score: float
     error: float
     rows: IntArray = field(compare=False, repr=False)
     without: IntArray = field(compare=False, repr=False)
@@ -55,7 +55,7 @@ class Unseen:
 
     def score(self, metric: Metric) -> float | None:
         """Return the estimate as a score; None if there is one fold, so nothing was held out."""
-        return metric.oriented(self.value) if len(self.without) else None
+        return metric.oriented(self.oriented_score) if len(self.without) else None
 
 
 def samples(segments: int, seed: int) -> FloatArray:
@@ -70,13 +70,15 @@ def samples(segments: int, seed: int) -> FloatArray:
 
 
 def gain_of(metric: Metric, tables: Sequence[FloatArray], seed: int) -> tuple[float, float]:
-    """Return how much the objective rises from one of two tables to the other, and its error.
+    """Return how much the oriented score rises from one of two tables to the other, and its error.
 
     The tables are (S, K) statistics of segments; the error is over bootstrap samples of these.
     """
     counts = samples(len(tables[0]), seed)
-    worths = [finite(objective(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables]
-    gain, *sample_gains = (worths[1] - worths[0]).tolist()
+    scores = [
+        finite(oriented_scores(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables
+    ]
+    gain, *sample_gains = (scores[1] - scores[0]).tolist()
     return gain, deviation(sample_gains) or 0.0
 
 
@@ -95,20 +97,20 @@ def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, se
     """
     count, sums = rows.shape[1], [stats.take(row).sum(axis=0) for row in rows[1:]]
     drawn = np.einsum("ns,sk->nk", samples(count, seed), stats.take(rows[0]))
-    values = objective(metric, np.vstack([drawn, *sums]))
-    worths = finite(values)
-    sampling = _variance(worths[1 : len(drawn)]) * count / max(count - 1, 1)
-    learnt = _variance(worths[len(drawn) :]) * len(sums)
+    values = oriented_scores(metric, np.vstack([drawn, *sums]))
+    scores = finite(values)
+    sampling = _variance(scores[1 : len(drawn)]) * count / max(count - 1, 1)
+    learnt = _variance(scores[len(drawn) :]) * len(sums)
     error = (sampling + min(sampling, learnt)) ** 0.5
     return Unseen(float(values[0]), error, rows[0], rows[1:], folds, seed)
 
 
-def _variance(worths: FloatArray) -> float:
-    return 0.0 if is_constant(worths) else float(np.var(worths, ddof=1))
+def _variance(scores: FloatArray) -> float:
+    return 0.0 if is_constant(scores) else float(np.var(scores, ddof=1))
 
 
 def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> Unseen:
-    """Estimate what the best of several candidates is worth.
+    """Estimate the score of the best of several candidates.
 
     The highest of several estimates promises too much, because it is the luckiest one too.
     Choosing on some folds and judging on others helps little: the errors of two folds correlate.
@@ -121,23 +123,23 @@ def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> U
     """
     counts = samples(len(candidates[0].rows), candidates[0].seed)
     tables = np.stack([stats.take(candidate.rows) for candidate in candidates])
-    worths = finite(objective(metric, np.einsum("ns,csk->cnk", counts, tables)))
-    below = worths[np.argmax(worths[:, 0])] - worths
+    scores = finite(oriented_scores(metric, np.einsum("ns,csk->cnk", counts, tables)))
+    below = scores[np.argmax(scores[:, 0])] - scores
     errors = np.std(below[:, 1:], axis=1, ddof=1)
     near = np.flatnonzero(below[:, 0] <= CLEARLY * errors)
-    by_worth = near[np.argsort(worths[near, 0], kind="stable")]
-    return candidates[int(by_worth[(len(by_worth) - 1) // 2])]
+    rising = near[np.argsort(scores[near, 0], kind="stable")]
+    return candidates[int(rising[(len(rising) - 1) // 2])]
 
 
-def worths_without(metric: Metric, tables: FloatArray, folds: IntArray) -> FloatArray:
-    """Return (K,) the objective of all segments but those of each fold.
+def scores_without_folds(metric: Metric, tables: FloatArray, folds: IntArray) -> FloatArray:
+    """Return (K,) the oriented score of all segments but those of each fold.
 
     `tables` are the statistics of segments: (S, n), or (K, S, n) other ones for each fold.
     """
     count = int(folds.max(initial=0)) + 1
     tables = np.broadcast_to(tables, (count, *tables.shape[-2:]))
     sums = [table[folds != fold].sum(axis=0) for fold, table in enumerate(tables)]
-    return finite(objective(metric, np.stack(sums)))
+    return finite(oriented_scores(metric, np.stack(sums)))
 
 
 def chosen_by_others(values: FloatArray, without: FloatArray, folds: IntArray) -> float:
@@ -149,10 +151,10 @@ def chosen_by_others(values: FloatArray, without: FloatArray, folds: IntArray) -
     Parameters
     ----------
     values : (N,) float64
-        The objective of each candidate.
+        The oriented score of each candidate.
     without : (N, 2, K) float64
-        The objective without each of K folds: to choose by, which should not count what the fold
-        taught the others either, and to judge by.
+        The oriented score without each of K folds: to choose by, which should not count what the
+        fold taught the others either, and to judge by.
     folds : (S,) int64
     """
     parts = values[:, np.newaxis] - (1 - np.bincount(folds) / len(folds)) * without[:, 1]
@@ -185,7 +187,7 @@ def choose(
         Hypotheses that held-out segments get, as rows of `stats`: those of the start, then those
         of each share of each blend.
     penalties : (1 + SHARES * B,) float64
-        Taken off the objective of each.
+        Taken off the oriented score of each.
     blends : (B, L) float64
         Parts of L searches, see `blends_of`.
     fold_of : (S,) int64
@@ -210,21 +212,21 @@ def choose(
         total[is_counted @ drawn == 0] = total[
             0
         ]  # the text's sums for a sample without any segment
-        choices.append(_parts(objective(metric, total), penalties, blends))
+        choices.append(_parts(oriented_scores(metric, total), penalties, blends))
     return choices[0], choices[1:]
 
 
-def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:
+def _parts(scores: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:
     """Return the (L,) parts of searches to believe in, all 0 for the start.
 
     Parameters
     ----------
-    worths : (1 + RESAMPLES, 1 + SHARES * B) float64
-        Objectives of the start, then of each share of each blend; in each sample.
+    scores : (1 + RESAMPLES, 1 + SHARES * B) float64
+        Oriented scores of the start, then of each share of each blend; in each sample.
     """
-    worths = finite(worths)
-    values = (worths[0, 1:] - penalties[1:]).reshape(len(SHARES), -1)
-    drawn = worths[1:, 1:].reshape(-1, *values.shape)
+    scores = finite(scores)
+    values = (scores[0, 1:] - penalties[1:]).reshape(len(SHARES), -1)
+    drawn = scores[1:, 1:].reshape(-1, *values.shape)
     best = int(np.argmax(values[0]))
     errors = np.std(drawn[:, 0, [best]] - drawn[:, 0], axis=0, ddof=1)
     least = np.finfo(np.float64).eps * (np.abs(values).max() or 1.0)  # rounding, no difference
@@ -232,7 +234,7 @@ def _parts(worths: FloatArray, penalties: FloatArray, blends: FloatArray) -> Flo
     shared = values[:, best]
     top = int(np.argmax(shared))
     errors = np.std(drawn[:, [top], best] - drawn[:, :, best], axis=0, ddof=1)
-    good = (shared > worths[0, 0] - penalties[0]) & (shared[top] - shared <= errors)
+    good = (shared > scores[0, 0] - penalties[0]) & (shared[top] - shared <= errors)
     share = SHARES[int(np.argmax(good))] if good.any() else 0.0
     parts: FloatArray = share * np.einsum("b,bl->l", belief, blends) / belief.sum()
     return parts

@@ -68,14 +68,14 @@ def best_point(problem, weights, columns, direction, **options):
 def test_search_goes_to_the_middle_of_the_best_interval():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [1, 1], [0, 1]])
     point = best_point(problem, [1, 0], [1], [1])
-    assert (point.step, point.value) == (2.0, 1.0)
+    assert (point.step, point.objective) == (2.0, 1.0)
 
 
 def test_search_of_a_tie_takes_the_interval_nearest_to_where_it_stands():
     # Score 1/2 left of 1 and right of 3, 0 between.
     problem = problem_of(**TWO, stats=[[1, 1], [0, 1], [0, 1], [1, 1]])
     point = best_point(problem, [1, 0], [1], [1])
-    assert point.value == 0.5
+    assert point.objective == 0.5
     assert point.step < 1.0
     assert best_point(problem, [1, 2.5], [1], [1]).step > 0.5
 
@@ -83,14 +83,14 @@ def test_search_of_a_tie_takes_the_interval_nearest_to_where_it_stands():
 def test_search_enters_an_outer_interval_by_a_bounded_step():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [0, 1], [1, 1]])
     point = best_point(problem, [1, 0], [1], [1])
-    assert point.value == 1.0
+    assert point.objective == 1.0
     assert 3.0 < point.step < 4.0
 
 
 def test_search_minimises_an_error_rate():
     problem = problem_of(**TWO, stats=[[1, 1], [0, 1], [0, 1], [1, 1]], metric=Misses())
     point = best_point(problem, [1, 0], [1], [1])
-    assert (point.step, point.value) == (2.0, 0.0)
+    assert (point.step, point.objective) == (2.0, 0.0)
     assert problem.score(np.array([1, point.step])) == 0.0
 
 
@@ -99,7 +99,7 @@ def test_weights_of_0_have_the_length_1():
     # a tenth of the length beyond it. The spread of the feature is 1 / 2.
     problem = problem_of([[0.0], [1.0]], [0, 2], [[0, 1], [1, 1]])
     point = best_point(problem, [0], [0], [1])
-    assert (point.step / 2, point.value) == (0.1, 1.0)
+    assert (point.step / 2, point.objective) == (0.1, 1.0)
 
 
 def test_search_keeps_within_bounds():
@@ -107,7 +107,7 @@ def test_search_keeps_within_bounds():
     line = LineSearch(problem, np.array([-np.inf, -1.0]), np.array([np.inf, 1.5]))
     weights = np.array([1.0, 0.0])
     point = line.best_point(weights, problem.model_scores(weights), np.array([1]), np.ones(1))
-    assert point.value == 1.0
+    assert point.objective == 1.0
     assert 1.0 < point.step < 1.5
 
 
@@ -129,7 +129,7 @@ def test_search_refuses_a_direction_that_is_none(direction):
 def test_search_where_nothing_changes_stays():
     problem = problem_of([[1, 1], [1, 1]], [0, 2], [[1, 1], [0, 1]])
     point = best_point(problem, [1, 0], [1], [1])
-    assert (point.step, point.value) == (0.0, 1.0)
+    assert (point.step, point.objective) == (0.0, 1.0)
 
 
 @st.composite
@@ -164,13 +164,13 @@ def test_search_finds_what_exhaustive_rescoring_finds(drawn):
     surface = slow.line_surface(
         matrix, offsets, weights, direction, table, lambda x: x[0] / x[1], -100, 100
     )
-    assert point.value == pytest.approx(max(score for _, _, score in surface), abs=1e-12)
+    assert point.objective == pytest.approx(max(score for _, _, score in surface), abs=1e-12)
     # The certificate: rescored from scratch at the step returned, exactly.
     there = [
         Fraction(w) + Fraction(point.step) * d for w, d in zip(weights, direction, strict=True)
     ]
     total = sum(table[h] for h in slow.winners(matrix, offsets, there))
-    assert point.value == pytest.approx(total[0] / total[1], abs=1e-12)
+    assert point.objective == pytest.approx(total[0] / total[1], abs=1e-12)
 
 
 @settings(max_examples=200)
@@ -186,7 +186,7 @@ def test_search_within_a_ball_is_the_same_with_and_without_what_cannot_win(drawn
         free(p).best_point(weights, p.model_scores(weights), columns, change, (weights, 0.7))
         for p in (problem, near)
     ]
-    assert points[0].value == pytest.approx(points[1].value, abs=1e-12)
+    assert points[0].objective == pytest.approx(points[1].objective, abs=1e-12)
     assert points[0].step == pytest.approx(points[1].step, abs=1e-9)
 
 
@@ -254,5 +254,5 @@ def test_smoothing_prefers_a_wide_interval_to_a_narrow_peak():
     problem = problem_of(features, offsets, stats)
     sharp = best_point(problem, [1, 0], [1], [1])
     smooth = best_point(problem, [1, 0], [1], [1], smooth=0.5)
-    assert sharp.value == 1.0
+    assert sharp.objective == 1.0
     assert problem.score(np.array([1.0, smooth.step])) == 0.9

@@ -102,12 +102,12 @@ def test_a_line_search_weighs_the_prior_in_each_interval(seed, strength):
     steps, values = LineSearch(bare, -ends, ends).surface(weights, columns, direction)
     assume(np.abs(steps - point.step).min() > 1e-9)  # an interval narrower than rounding
     # The certificate, and no middle of an interval is better.
-    assert point.value == pytest.approx(pulled.goal(there), abs=1e-9)
+    assert point.objective == pytest.approx(pulled.objective(there), abs=1e-9)
     for left, right, value in zip(steps[1:-2], steps[2:-1], values[1:-1], strict=True):
         if right <= left:  # no interval but a point
             continue
         penalty = pulled.prior.penalty(weights + (left + right) / 2 * direction)
-        assert point.value >= value - penalty - 1e-9
+        assert point.objective >= value - penalty - 1e-9
 
 
 def test_without_any_gain_the_weights_go_where_they_are_pulled():
@@ -125,7 +125,9 @@ def test_without_any_gain_the_weights_go_where_they_are_pulled():
     weights = np.array([1.0, 0.4])
     point = search.best_point(weights, problem.model_scores(weights), np.array([1]), np.ones(1))
     assert point.step == pytest.approx(0.5, abs=0.6)
-    assert problem.goal(weights + point.step * np.array([0.0, 1.0])) > problem.goal(weights)
+    assert problem.objective(weights + point.step * np.array([0.0, 1.0])) > problem.objective(
+        weights
+    )
 
 
 def test_single_features_end_soon_beside_an_edge(monkeypatch):
@@ -143,4 +145,6 @@ def test_single_features_end_soon_beside_an_edge(monkeypatch):
     long, short = found
     assert long.line_searches > 10_000
     assert short.line_searches < 1000
-    assert problem.goal(short.weights) == pytest.approx(problem.goal(long.weights), abs=1e-3)
+    assert problem.objective(short.weights) == pytest.approx(
+        problem.objective(long.weights), abs=1e-3
+    )

@@ -56,7 +56,7 @@ def test_of_sums_without_a_score_the_least_are_remembered():
             return np.full(stats.shape[:-1], np.nan)
 
     problem = problem_of(**TWO, stats=np.ones((4, 2)), metric=Nowhere())
-    problem.objective(np.array([[1.0, 0.0], [0.0, 7.0], [0.0, 5.0]]))
+    problem.oriented_scores(np.array([[1.0, 0.0], [0.0, 7.0], [0.0, 5.0]]))
     assert problem.stats.no_score == (0.0, 5.0)
 
 

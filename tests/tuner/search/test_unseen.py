@@ -23,8 +23,8 @@ from portmert.tuner.search.unseen import (
     gain_of,
     judged,
     samples,
+    scores_without_folds,
     typical,
-    worths_without,
 )
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.oracles.learning import believed
@@ -47,7 +47,7 @@ def test_the_error_is_that_of_a_mean():
     # Shares of 0 and 1, half and half, of 400 segments: the deviation of the mean is 0.5 / 20.
     rows = np.array([0, 10] * 200)
     unseen = judged(HITS, Share(), rows[np.newaxis], np.zeros(400, dtype=int), 3)
-    assert unseen.value == 0.5
+    assert unseen.oriented_score == 0.5
     assert unseen.error == pytest.approx(0.025, rel=0.15)
     assert unseen.rows.tolist() == [0, 10] * 200
 
@@ -180,7 +180,7 @@ def test_the_estimate_of_several_is_the_middle_one_of_those_not_clearly_worse():
 
     near = [candidate(rng.permutation(rows) // 2 + shift) for shift in (0, 0, 0)]
     best = candidate(rows // 2 + 1)
-    middle = sorted([*near, best], key=lambda one: one.value)[1]
+    middle = sorted([*near, best], key=lambda one: one.oriented_score)[1]
     assert typical([*near, best], HITS, Share()) is middle
     bad = candidate(np.zeros(40, dtype=int))
     assert typical([bad, bad, bad, *near, best], HITS, Share()) is middle
@@ -191,9 +191,9 @@ def test_the_objective_without_each_fold_is_that_of_all_other_segments():
     rows = np.array([1, 2, 3, 6])
     folds = np.array([0, 1, 1, 0])
     table = HITS.take(rows)
-    assert worths_without(Share(), table, folds).tolist() == [0.25, 0.35]
+    assert scores_without_folds(Share(), table, folds).tolist() == [0.25, 0.35]
     both = np.stack([table, HITS.take(rows + 1)])  # the second fold is left out of other rows
-    assert worths_without(Share(), both, folds) == pytest.approx([0.25, 0.45])
+    assert scores_without_folds(Share(), both, folds) == pytest.approx([0.25, 0.45])
 
 
 def test_each_fold_is_judged_under_what_the_others_choose():
@@ -214,7 +214,7 @@ def test_of_a_mean_the_estimate_is_the_mean_of_what_was_chosen_for_each_segment(
     folds = rng.permutation(13) % 4
     rows = rng.integers(0, 11, (candidates, 13))
     tables = [HITS.take(row) for row in rows]
-    judges = np.stack([[worths_without(Share(), one, folds)] * 2 for one in tables])
+    judges = np.stack([[scores_without_folds(Share(), one, folds)] * 2 for one in tables])
     values = np.array([Share().score(one.sum(axis=0)) for one in tables])
     chosen = [
         rows[max(range(candidates), key=lambda n: rows[n, folds != folds[s]].sum()), s]
@@ -296,7 +296,7 @@ def test_several_searches_do_not_flatter_the_estimate(several):
         starts = list(rng.normal(size=(6 if several == "starts" else 1, 3)))
         optimizer = Bagged(**QUICK, restarts=6 if several == "restarts" else 1, spread=2.0)
         estimates.append(optimizer.optimize(problem, starts, seed=seed).unseen)
-    assert_unbiased([one.value for one in estimates], [one.error for one in estimates])
+    assert_unbiased([one.oriented_score for one in estimates], [one.error for one in estimates])
 
 
 def problem_of(seed, *, without=(), prior=0.0):
@@ -314,7 +314,7 @@ def test_a_prior_and_fewer_features_do_not_flatter_the_estimate(option):
         problem = problem_of(seed, **option)
         start = [np.ones(len(problem.features))]
         estimates.append(Bagged(**QUICK).optimize(problem, start, seed=seed).unseen)
-    assert_unbiased([one.value for one in estimates], [one.error for one in estimates])
+    assert_unbiased([one.oriented_score for one in estimates], [one.error for one in estimates])
 
 
 def test_replicas_do_not_flatter_the_estimate():
@@ -326,6 +326,6 @@ def test_replicas_do_not_flatter_the_estimate():
             Bagged(**QUICK).optimize(problem, start, seed=streams.replica(seed, number)).unseen
             for number in (1, 2, 3)
         ]
-        means.append(np.mean([one.value for one in found]))
+        means.append(np.mean([one.oriented_score for one in found]))
         errors.append(np.mean([one.error for one in found]))
     assert_unbiased(means, errors)

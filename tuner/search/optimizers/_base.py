@@ -26,15 +26,15 @@ from ..unseen import Unseen, typical
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of one search, or of the best of several restarts.
 
     Parameters
     ----------
     weights : (F,) float64
         (F + P,) if the problem has P sparse features.
-    value : float
-        The objective at `weights`, computed from scratch, less the prior's penalty.
+    objective : float
+        See `TuningProblem.objective`, at `weights`.
     line_searches : int
         Exact line searches, of all restarts and folds; 0 if the optimizer makes none.
     unseen : Unseen or None
@@ -43,23 +43,16 @@ class Found:
     seconds : float
         Processor time: of all restarts; or, of one search, in the threads that it started itself.
     restarts : tuple of float
-        The value at the end of each restart. The restart with the highest value won, or the one
+        The objective at the end of each restart. The restart with the highest one won, or the one
         with the highest estimate for unseen text if there are estimates; of equal ones the first.
     """
 
     weights: FloatArray
-    value: float
+    objective: float
     line_searches: int = 0
     unseen: Unseen | None = None
     seconds: float = 0.0
     restarts: tuple[float, ...] = ()
-
-    def worth(self) -> float:
-        """Return the value by which results of several searches are compared.
-
-        It is the estimate for unseen text where there is one.
-        """
-        return self.value if self.unseen is None else self.unseen.value
 
 
 def _checked_result(
@@ -69,18 +62,18 @@ def _checked_result(
     start: FloatArray,
     bounds: Bounds,
     rng: np.random.Generator,
-) -> Found:
+) -> SearchResult:
     """Return a result with finite weights inside the bounds; refuse any other."""
     del problem, rng
-    if not isinstance(answer, Found):
-        refuse(described(answer), "Found(weights, value)")
+    if not isinstance(answer, SearchResult):
+        refuse(described(answer), "SearchResult(weights, objective)")
     weights = _checked_numbers(refuse, answer.weights, start.shape, "weights")
     if np.any(weights != bounds.clip(weights)):
         refuse(f"weights {weights.tolist()}", "weights inside the bounds")
-    value = float(_checked_numbers(refuse, answer.value, (), "a value"))
+    objective = float(_checked_numbers(refuse, answer.objective, (), "an objective"))
     if not (answer.unseen is None or isinstance(answer.unseen, Unseen)):
         refuse(f"unseen={described(answer.unseen)}", "Unseen or None")
-    return replace(answer, weights=weights, value=value)
+    return replace(answer, weights=weights, objective=objective)
 
 
 def _checked_numbers(refuse: Refuse, answer: Any, shape: tuple[int, ...], name: str) -> FloatArray:
@@ -138,7 +131,7 @@ class Optimizer(Component):
     @abstractmethod
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
-    ) -> Found:
+    ) -> SearchResult:
         """Search from one start, which lies inside the bounds and is not modified.
 
         The result is never worse than the start, and the same for any number of threads.
@@ -151,7 +144,7 @@ class Optimizer(Component):
         *,
         bounds: Bounds | None = None,
         seed: int = 0,
-    ) -> Found:
+    ) -> SearchResult:
         """Search from each start: `restarts` times in all, at least once from each.
 
         The result depends on the seed and never on the number of threads or workers: each restart
@@ -180,19 +173,23 @@ class Optimizer(Component):
         )
         for sums in filter(None, no_scores):
             problem.stats.note_no_score(sums)
-        best = max(ends, key=Found.worth)  # of equal ones the first
+        best = max(  # of equal ones the first
+            ends, key=lambda end: end.unseen.oriented_score if end.unseen else end.objective
+        )
         estimates = [end.unseen for end in ends if end.unseen is not None]
         unseen = typical(estimates, problem.stats, problem.metric) if estimates else None
         if unseen is not None:
             error = math.ldexp(unseen.error, scale.exponent)
-            unseen = replace(unseen, value=scale.restored(unseen.value), error=error)
-        return Found(
+            unseen = replace(
+                unseen, oriented_score=scale.restored(unseen.oriented_score), error=error
+            )
+        return SearchResult(
             best.weights,
-            scale.restored(best.value),
+            scale.restored(best.objective),
             sum(end.line_searches for end in ends),
             unseen,
             seconds=sum(seconds),
-            restarts=tuple(scale.restored(end.value) for end in ends),
+            restarts=tuple(scale.restored(end.objective) for end in ends),
         )
 
 
@@ -203,12 +200,12 @@ def _restart(
     bounds: Bounds,
     seed: int,
     restart: int,
-) -> tuple[Found, float, tuple[float, ...] | None]:
+) -> tuple[SearchResult, float, tuple[float, ...] | None]:
     """Make one restart.
 
     Returns
     -------
-    end : Found
+    end : SearchResult
     seconds : float
         Processor time.
     no_score : tuple of float, or None

@@ -13,7 +13,7 @@ from portmert.metrics._elementary import norm
 from ..constraints import Bounds
 from ..line_search import LinePoint, LineSearch
 from ..problem import TuningProblem
-from ._base import Found, Optimizer
+from ._base import Optimizer, SearchResult
 
 Snapshot = tuple[FloatArray, FloatArray, float]
 """Weights (F,), model scores (H,) of the problem, objective."""
@@ -56,7 +56,7 @@ class Climb:
         self._line = LineSearch(problem, bounds.lower, bounds.upper, smooth=smooth)
         self._searched = 0
         self.go(weights)
-        self.best_weights, self.best_value = weights, self.value
+        self.best_weights, self.best_objective = weights, self.objective
 
     @property
     def features(self) -> int:
@@ -72,24 +72,24 @@ class Climb:
         """Make `weights` the current ones."""
         self.weights = weights
         self.scores = self.problem.model_scores(weights)
-        self.value = self.problem.value(self.scores) - self.problem.penalty(weights)
+        self.objective = self.problem.objective(weights, self.scores)
 
     def snapshot(self) -> Snapshot:
         """Return the current weights with their scores, for `restore`."""
-        return self.weights, self.scores, self.value
+        return self.weights, self.scores, self.objective
 
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot, made since the last `focus` or `widen`."""
-        self.weights, self.scores, self.value = snapshot
+        self.weights, self.scores, self.objective = snapshot
 
     def keep(self) -> None:
         """Remember the current weights if they are better than the best so far."""
-        if self.value > self.best_value:
-            self.best_weights, self.best_value = self.weights, self.value
+        if self.objective > self.best_objective:
+            self.best_weights, self.best_objective = self.weights, self.objective
 
     def size(self) -> float:
         """Return the size of the objective, of which gains are shares. Its parts may cancel."""
-        return abs(self.value) + self.problem.penalty(self.weights)
+        return abs(self.objective) + self.problem.penalty(self.weights)
 
     def length(self, change: FloatArray) -> float:
         """Return the length of a change of weights, each measured by its feature's spread."""
@@ -133,19 +133,21 @@ class Climb:
     def move(self, columns: IntArray, direction: FloatArray) -> float:
         """Search along a direction; go to the best step if that is a gain. Return the gain."""
         point = self._line.best_point(self.weights, self.scores, columns, direction, self._ball)
-        least = self.value + (self.tolerance * self.size() if np.isfinite(self.value) else 0.0)
-        if point is None or point.value <= least:
+        least = self.objective + (
+            self.tolerance * self.size() if np.isfinite(self.objective) else 0.0
+        )
+        if point is None or point.objective <= least:
             return 0.0
         weights = self.weights.copy()
         weights[columns] += point.step * direction
         weights = self.bounds.clip(weights)  # for rounding at the bounds
         scores = point.step * self._line.slopes
         scores += self.scores
-        value: float = self.problem.value(scores) - self.problem.penalty(weights)
-        if value <= self.value:  # the interval was narrower than rounding
+        objective = self.problem.objective(weights, scores)
+        if objective <= self.objective:  # the interval was narrower than rounding
             return 0.0
-        gain: float = value - self.value
-        self.weights, self.scores, self.value = weights, scores, value
+        gain = objective - self.objective
+        self.weights, self.scores, self.objective = weights, scores, objective
         return gain
 
     def _set_problem(self, problem: TuningProblem, ball: tuple[FloatArray, float] | None) -> None:
@@ -180,8 +182,8 @@ class Climber(Optimizer):
 
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
-    ) -> Found:
+    ) -> SearchResult:
         """Climb from one start."""
         climb = Climb(problem, start, bounds, tolerance=self.tolerance, smooth=self.smooth)
         self.climb(climb, rng)
-        return Found(climb.best_weights, climb.best_value, climb.line_searches)
+        return SearchResult(climb.best_weights, climb.best_objective, climb.line_searches)

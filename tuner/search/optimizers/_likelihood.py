@@ -8,7 +8,7 @@ from portmert.metrics._elementary import exp, inner, log, summed
 from ...base.team import raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..descent import descend
-from ..problem import TuningProblem, objective, within_segment_spread
+from ..problem import TuningProblem, oriented_scores, within_segment_spread
 from . import _linear
 
 STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003)
@@ -26,7 +26,7 @@ LOWEST = -300.0
 
 
 def are_outcomes(problem: TuningProblem, stats: FloatArray) -> bool:
-    """Return whether the objective is the mean of outcomes: right or wrong, two values.
+    """Return whether the score is the mean of outcomes: right or wrong, two values.
 
     It counts as the mean of the segments' own if it is for the first, the last and the best
     hypotheses of the segments, and of the first two, four, eight and so on of them. One segment
@@ -42,15 +42,18 @@ def are_outcomes(problem: TuningProblem, stats: FloatArray) -> bool:
     counts = np.array(sorted(sizes))
 
     def is_so(rows: IntArray) -> bool:
-        scores_alone, sums = objective(problem.metric, stats[rows]), np.cumsum(stats[rows], axis=0)
-        whole = objective(problem.metric, sums[counts - 1])
+        scores_alone, sums = (
+            oriented_scores(problem.metric, stats[rows]),
+            np.cumsum(stats[rows], axis=0),
+        )
+        whole = oriented_scores(problem.metric, sums[counts - 1])
         return bool(
             np.allclose(np.cumsum(scores_alone)[counts - 1] / counts, whole, rtol=1e-9, atol=1e-12)
         )
 
     if len(offsets) < 3 or not (is_so(offsets[:-1]) and is_so(offsets[1:] - 1)):
         return False
-    scores = objective(problem.metric, stats)
+    scores = oriented_scores(problem.metric, stats)
     if len(np.unique(scores)) != 2 or not np.isfinite(scores).all():
         return False
     return is_so(first_maxima(scores, offsets))

@@ -1,4 +1,4 @@
-"""Weights of comparable size and the worth of a hypothesis, for optimizers that learn."""
+"""Weights of comparable size and scores of single hypotheses, for optimizers that learn."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from ...base.team import raise_if_cancelled
 from ..constraints import Bounds
 from ..line_search import LineSearch
 from ..problem import TuningProblem, finite, within_segment_spread
-from ._base import Found
+from ._base import SearchResult
 
 SMALLEST_SHARE = 1e-6
 """Smallest scaled weight of the part of the model scores that is not searched."""
@@ -123,17 +123,18 @@ class Linear:
         return numbers * (spread / current) if current > 0 else numbers
 
 
-def best_of(problem: TuningProblem, candidates: list[FloatArray]) -> Found:
-    """Return the candidate weights of the highest goal; of equal ones the first."""
-    goals = [
-        problem.goal(weights) if np.isfinite(weights).all() else -np.inf for weights in candidates
+def best_of(problem: TuningProblem, candidates: list[FloatArray]) -> SearchResult:
+    """Return the candidate weights of the highest objective; of equal ones the first."""
+    objectives = [
+        problem.objective(weights) if np.isfinite(weights).all() else -np.inf
+        for weights in candidates
     ]
-    best = int(np.argmax(goals))
-    return Found(candidates[best], goals[best])
+    best = int(np.argmax(objectives))
+    return SearchResult(candidates[best], objectives[best])
 
 
 def best_between(problem: TuningProblem, begin: FloatArray, end: FloatArray) -> FloatArray:
-    """Return the weights of the highest goal between two, by one exact line search.
+    """Return the weights of the highest objective between two, by one exact line search.
 
     No line is searched, and `begin` itself is returned, if both are equal.
     """
@@ -162,10 +163,10 @@ def best_between(problem: TuningProblem, begin: FloatArray, end: FloatArray) -> 
     return begin + step * change
 
 
-def gains(
+def segment_scores(
     problem: TuningProblem, stats: FloatArray, background: FloatArray, segments: float
 ) -> FloatArray:
-    """Return (n,): the objective of each hypothesis together with a background corpus.
+    """Return (n,): the oriented score of each hypothesis together with a background corpus.
 
     Most metrics say little about one segment alone: a BLEU without a matching 4-gram is 0, and a
     penalty of one short segment ignores that the others are long enough. So each hypothesis is
@@ -186,13 +187,15 @@ def gains(
     for begin in range(0, len(stats), _SCORED):
         rows = slice(begin, begin + _SCORED)
         raise_if_cancelled()
-        values[rows] = worths(problem, background + stats[rows], segments)
+        values[rows] = scores_with_background(problem, background + stats[rows], segments)
     return values
 
 
-def worths(problem: TuningProblem, sums: FloatArray, segments: float) -> FloatArray:
-    """Return `gains` of hypotheses whose (n, K) statistics have the background added."""
-    return finite(problem.objective(sums)) * (segments + 1.0)
+def scores_with_background(
+    problem: TuningProblem, sums: FloatArray, segments: float
+) -> FloatArray:
+    """Return `segment_scores` of hypotheses whose (n, K) statistics have the background added."""
+    return finite(problem.oriented_scores(sums)) * (segments + 1.0)
 
 
 def background_of(problem: TuningProblem, weights: FloatArray, segments: float) -> FloatArray:

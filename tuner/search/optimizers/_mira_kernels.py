@@ -35,13 +35,13 @@ class FeatureRows(NamedTuple):
 def mira(
     lists: FeatureRows,
     segments: IntArray,
-    worth: FloatArray,
+    segment_scores: FloatArray,
     limits: tuple[FloatArray, FloatArray, float],
     steps: int,
     numbers: FloatArray,
     late: FloatArray,
 ) -> IntArray:
-    """Move weights, segment after segment, until hope beats fear by the difference in worth.
+    """Move weights, segment after segment, until hope beats fear by the difference in score.
 
     If hypotheses are equal, the first is hope or fear.
 
@@ -49,8 +49,8 @@ def mira(
     ----------
     lists : FeatureRows
     segments : (n,) int64
-    worth : (m,) float64
-        The worth of the hypotheses of these segments, in their order.
+    segment_scores : (m,) float64
+        The segment scores of the hypotheses of these segments, in their order.
     limits : (X,) float64, (X,) float64, float
         Bounds of the numbers, and the largest step.
     steps : int
@@ -64,7 +64,7 @@ def mira(
     Returns
     -------
     (n,) int64
-        The hope of each segment; -1 where fear is worth as much.
+        The hope of each segment; -1 where that of the fear is as high.
     """
     matrix, offsets, begins, columns, values = lists
     lower, upper, largest = limits
@@ -87,12 +87,12 @@ def mira(
             if begins.size:
                 for i in range(begins[h], begins[h + 1]):
                     score += values[i] * numbers[dense + columns[i]]
-            value = worth[at + h - begin]
+            value = segment_scores[at + h - begin]
             if score + value > best:
                 best, hope, high = score + value, h, score
             if score - value > worst:
                 worst, fear, low = score - value, h, score
-        gain = worth[at + hope - begin] - worth[at + fear - begin]
+        gain = segment_scores[at + hope - begin] - segment_scores[at + fear - begin]
         at += end - begin
         if gain <= 0.0:
             continue

@@ -60,7 +60,7 @@ def expected_slopes(
     matrix: FloatArray,
     offsets: IntArray,
     stats: FloatArray,
-    worth: FloatArray,
+    by_stat: FloatArray,
     shares: FloatArray,
     slopes: FloatArray,
     gradient: FloatArray,
@@ -71,8 +71,8 @@ def expected_slopes(
     ----------
     matrix, offsets, stats, shares
         See `expect`.
-    worth : (K,) float64
-        The worth of one more of each statistic.
+    by_stat : (K,) float64
+        The derivative of the score by each statistic.
     slopes : (H,) float64
         Modified in place: the derivative by model score.
     gradient : (D,) float64
@@ -86,7 +86,7 @@ def expected_slopes(
             slope, share = 0.0, shares[h]
             if share > 0.0:
                 for k in range(kinds):
-                    slope += stats[h, k] * worth[k]
+                    slope += stats[h, k] * by_stat[k]
                 mean += share * slope
             slopes[h] = slope
         for h in range(begin, end):

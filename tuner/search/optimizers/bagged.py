@@ -17,10 +17,10 @@ from ...base import streams
 from ...base.team import each, raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..constraints import Bounds
-from ..problem import TuningProblem, objective, within_segment_spread
+from ..problem import TuningProblem, oriented_scores, within_segment_spread
 from ..unseen import SHARES, blends_of, choose, judged, samples
 from . import _linear, kbmira
-from ._base import Found, Optimizer
+from ._base import Optimizer, SearchResult
 from ._likelihood import Likelihood, are_outcomes
 from .coordinate import Coordinate
 from .min_risk import Risk
@@ -173,11 +173,11 @@ class Bagged(Optimizer):
 
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
-    ) -> Found:
+    ) -> SearchResult:
         """Learn with each fold held out, several folds at once."""
         fold_of = rng.permutation(len(problem.offsets) - 1) % self.folds
         split = _Split(problem, start, bounds, fold_of, int(rng.integers(2**63)))
-        at_start = problem.goal(start)
+        at_start = problem.objective(start)
         end, held_out = (start, at_start), problem.winners(start)[np.newaxis]
         folds: list[_Fold] = []
         if len(fold_of) > 1:
@@ -187,7 +187,7 @@ class Bagged(Optimizer):
             held_out = _held_out(split, by_others, learnt)
             end = max(end, _averaged(split, at_start, parts, blends, learnt), key=itemgetter(1))
         unseen = judged(problem.stats, problem.metric, split.rows(held_out), fold_of, split.seed)
-        return Found(
+        return SearchResult(
             *end,
             line_searches=sum(fold.line_searches for fold in folds),
             unseen=unseen,
@@ -223,7 +223,7 @@ class Bagged(Optimizer):
         problem, thin, is_learnt = split.problem, lists(fold), ~split.is_out[fold]
         weights, line_searches = self._learn(thin, is_learnt, rng), 0
         if by_likelihood:
-            likelihood = Likelihood(thin.linear, objective(problem.metric, thin.stats))
+            likelihood = Likelihood(thin.linear, oriented_scores(problem.metric, thin.stats))
             weights.append(likelihood.learn(np.flatnonzero(is_learnt), part=fold))
         elif self._count_searches(problem) > len(weights):
             climbed = self._climbed(thin, fold, is_learnt, rng)
@@ -285,7 +285,7 @@ class Bagged(Optimizer):
         fold: int,
         is_learnt: NDArray[np.bool_],
         rng: np.random.Generator,
-    ) -> Found:
+    ) -> SearchResult:
         """Climb with a fold held out."""
         problem = lists.linear.problem
         half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
@@ -349,12 +349,12 @@ def _averaged(
         parts = blends[-1]
     problem, bounds = split.problem, split.bounds
     weights = bounds.clip(split.mixed(parts, np.mean(learnt, axis=0)))
-    value = problem.goal(weights)
+    value = problem.objective(weights)
     if max(value, at_start) > -np.inf:
         return weights, value
     candidates = [bounds.clip(split.mixed(blend, fold)) for fold in learnt for blend in blends]
     best = _linear.best_of(problem, candidates)
-    return best.weights, best.value
+    return best.weights, best.objective
 
 
 def _held_out(split: _Split, by_others: Sequence[FloatArray], learnt: FloatArray) -> IntArray:

@@ -21,15 +21,15 @@ class Coordinate(Climber):
 
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
         """Improve `climb` until no single feature's line gains."""
-        steps, before = 0, climb.value
+        steps, before = 0, climb.objective
         while True:
             points = [climb.best_along(feature) for feature in range(climb.features)]
-            values = [-np.inf if point is None else point.value for point in points]
-            if not climb.move_along(int(np.argmax(values))):
+            objectives = [-np.inf if point is None else point.objective for point in points]
+            if not climb.move_along(int(np.argmax(objectives))):
                 break
             steps += 1
             if climb.whole.prior is not None and steps % climb.features == 0:
-                if climb.value - before < ENOUGH * climb.size():
+                if climb.objective - before < ENOUGH * climb.size():
                     break
-                before = climb.value
+                before = climb.objective
         climb.keep()

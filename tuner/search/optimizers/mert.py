@@ -72,12 +72,12 @@ class Mert(Climber):
             perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
             if not climb.inside(perturbed, share=0.95):
                 climb.focus(REACH * self.perturbation * length)
-            snapshot, before = climb.snapshot(), climb.value
+            snapshot, before = climb.snapshot(), climb.objective
             climb.go(perturbed)
             for _ in range(climb.features):
                 self._step(climb, rng)
             climb.keep()
-            loss = before - climb.value if climb.value != before else 0.0
+            loss = before - climb.objective if climb.objective != before else 0.0
             if np.isfinite(loss):
                 losses.append(loss)
             usual = max(float(np.median(losses)), 0.0) if losses else 0.0

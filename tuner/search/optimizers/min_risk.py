@@ -16,7 +16,7 @@ from ..constraints import Bounds
 from ..descent import descend
 from ..problem import NOTHING, TuningProblem
 from . import _risk_kernels as kernels
-from ._base import Found, Optimizer
+from ._base import Optimizer, SearchResult
 from ._linear import Linear, all_stats, best_of
 
 STEP = 1e-6
@@ -76,13 +76,13 @@ class Risk:
         expected, dense = np.zeros(self.stats.shape[1]), numbers[:columns].copy()
         matrix, stats = linear.matrix, self.stats
         kernels.expect(matrix, dense, extra, offsets, stats, self._shares, expected)
-        worth, gradient = self._worth(expected), np.zeros(columns)
+        by_stat, gradient = self._slopes_by_stat(expected), np.zeros(columns)
         kernels.expected_slopes(
-            matrix, offsets, stats, worth, self._shares, self._slopes, gradient
+            matrix, offsets, stats, by_stat, self._shares, self._slopes, gradient
         )
         if linear.sparse is not None:
             gradient = np.concatenate([gradient, linear.sparse.T @ self._slopes])
-        value = max(float(self.problem.objective(expected)), -LARGEST)  # -inf has no slope
+        value = max(float(self.problem.oriented_scores(expected)), -LARGEST)  # -inf has no slope
         prior = self.problem.prior
         if prior is not None:  # it does not depend on the scale of weights
             weights = linear.searched(numbers) / prior.spread
@@ -90,8 +90,8 @@ class Risk:
             gradient = gradient - linear.by_weight(prior.gradient(weights))
         return 0.5 * self.l2 * inner(numbers, numbers) - value, self.l2 * numbers - gradient
 
-    def _worth(self, stats: FloatArray) -> FloatArray:
-        """Return the (K,) derivative of the objective by summed statistics (K,).
+    def _slopes_by_stat(self, stats: FloatArray) -> FloatArray:
+        """Return the (K,) derivative of the oriented score by summed statistics (K,).
 
         By central differences. A derivative that is not finite counts as 0.
         """
@@ -148,7 +148,7 @@ class MinRisk(Optimizer):
         start: FloatArray,
         bounds: Bounds,
         rng: np.random.Generator,  # noqa: ARG002  draws nothing
-    ) -> Found:
+    ) -> SearchResult:
         """Anneal from one start."""
         linear = Linear(problem, start, bounds)
         risk = Risk(linear, l2=self.l2)

@@ -17,7 +17,7 @@ from ..constraints import Bounds
 from ..descent import descend
 from ..problem import TuningProblem
 from . import _linear
-from ._base import Found, Optimizer
+from ._base import Optimizer, SearchResult
 
 PILOT = 100
 """Pairs of each segment that the median difference is taken from."""
@@ -30,11 +30,11 @@ class Pro(Optimizer):
     """Learn to tell the better of two hypotheses (Hopkins & May, EMNLP 2011).
 
     Pairs of hypotheses of a segment are drawn at random. Some of the pairs that differ enough in
-    worth are kept, and a logistic regression on the differences of their features gives the
-    weights. The worth of a hypothesis is the metric's score of the hypothesis together with a
-    background corpus, which is the best hypotheses under the start weights. So any metric can be
-    used, and length counts as in the corpus score. With a brevity penalty for each segment PRO
-    learns to make short translations (Nakov, Guzman & Vogel, COLING 2012).
+    segment score are kept, and a logistic regression on the differences of their features gives
+    the weights. The segment score of a hypothesis is the metric's score of the hypothesis together
+    with a background corpus, which is the best hypotheses under the start weights. So any metric
+    can be used, and length counts as in the corpus score. With a brevity penalty for each segment
+    PRO learns to make short translations (Nakov, Guzman & Vogel, COLING 2012).
 
     A pair with a very large difference contains a monster, an overlong or garbled hypothesis from
     which only its length can be learnt. Such pairs lead to weights under which more monsters win
@@ -60,7 +60,7 @@ class Pro(Optimizer):
     pairs
         Number of pairs kept for each segment (Hopkins and May: 50).
     least, most
-        A pair counts if its difference in worth is in this range, in units of the median
+        A pair counts if its difference in segment score is in this range, in units of the median
         difference of random pairs. (Hopkins and May, and Moses: at least 0.05 BLEU, no limit.)
     keep
         Which pairs in that range to keep: a `random` choice, or the `largest` differences.
@@ -92,7 +92,7 @@ class Pro(Optimizer):
 
     def search(
         self, problem: TuningProblem, start: FloatArray, bounds: Bounds, rng: np.random.Generator
-    ) -> Found:
+    ) -> SearchResult:
         """Sample pairs and regress, in rounds."""
         linear = _linear.Linear(problem, start, bounds)
         background = _linear.background_of(problem, start, self.background)
@@ -119,8 +119,8 @@ class Pro(Optimizer):
         problem = linear.problem
         stats = _linear.all_stats(problem)
         for _ in range(self.rounds):
-            worth = _linear.gains(problem, stats, background, self.background)
-            better, worse = self.sample(worth, problem.offsets, rng)
+            scores = _linear.segment_scores(problem, stats, background, self.background)
+            better, worse = self.sample(scores, problem.offsets, rng)
             if not better.size:
                 return
             weights = linear.weights(self._regress(linear, better, worse))
@@ -128,18 +128,18 @@ class Pro(Optimizer):
             background = _linear.background_of(problem, weights, self.background)
 
     def sample(
-        self, worth: FloatArray, offsets: IntArray, rng: np.random.Generator
+        self, scores: FloatArray, offsets: IntArray, rng: np.random.Generator
     ) -> tuple[IntArray, IntArray]:
         """Return the better and the worse hypothesis of each pair that is kept.
 
         Parameters
         ----------
-        worth : (H,) float64
+        scores : (H,) float64
         offsets : (S + 1,) int64
             Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
         """
         pilot = [
-            worth[rng.integers(a, b, PILOT)] - worth[rng.integers(a, b, PILOT)]
+            scores[rng.integers(a, b, PILOT)] - scores[rng.integers(a, b, PILOT)]
             for a, b in pairwise(offsets)
         ]
         sizes = np.abs(np.concatenate(pilot))
@@ -148,7 +148,7 @@ class Pro(Optimizer):
         for begin, end in pairwise(offsets):
             raise_if_cancelled()
             first, second = rng.integers(begin, end, size=(2, self.samples))
-            difference = worth[first] - worth[second]
+            difference = scores[first] - scores[second]
             size = np.abs(difference)
             usable = np.flatnonzero(
                 (size >= self.least * unit) & (size <= self.most * unit) & (size > 0)

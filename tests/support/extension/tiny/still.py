@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.optimizers._base import Optimizer, SearchResult
 
 
 @dataclass(frozen=True)
@@ -12,4 +12,4 @@ class Still(Optimizer):
     """Finds the start."""
 
     def search(self, problem, start, bounds, rng):  # noqa: ARG002
-        return Found(start, problem.metric.oriented(problem.score(start)))
+        return SearchResult(start, problem.metric.oriented(problem.score(start)))

@@ -49,7 +49,7 @@ def test_the_estimate_is_that_of_other_segments_within_its_error():
     off, errors = [], []
     for seed in range(1, 21):
         found = Bagged().optimize(noisy_problem(seed), [START], seed=seed)
-        off.append(found.unseen.value - other.score(found.weights))
+        off.append(found.unseen.oriented_score - other.score(found.weights))
         errors.append(found.unseen.error)
     mean_error = np.std(off, ddof=1) / len(off) ** 0.5
     assert abs(np.mean(off)) < 3 * mean_error
@@ -83,7 +83,7 @@ def test_folds_of_others_are_numbers_from_0():
 def test_the_seen_score_promises_more_than_the_estimate():
     problems = [noisy_problem(seed, segments=15, noise=4.0) for seed in range(10)]
     found = [Bagged().optimize(problem, [START]) for problem in problems]
-    assert np.mean([f.value - f.unseen.value for f in found]) > 0.01
+    assert np.mean([f.objective - f.unseen.oriented_score for f in found]) > 0.01
 
 
 def test_the_start_is_kept_where_there_is_nothing_to_learn():
@@ -94,7 +94,7 @@ def test_the_start_is_kept_where_there_is_nothing_to_learn():
         found = Bagged().optimize(problem, [START], seed=seed)
         if found.weights.tobytes() == START.tobytes():
             kept += 1
-            assert found.value == problem.score(START)
+            assert found.objective == problem.score(START)
         if kept == 3:
             return
     pytest.fail(f"kept {kept} times of 20")
@@ -150,8 +150,8 @@ def test_weights_are_finite_and_inside_the_bounds(seed, segments):
     assert np.isfinite(found.weights).all()
     assert (found.weights >= lower).all()
     assert (found.weights <= upper).all()
-    assert found.value >= problem.score(bounds.clip(START))
-    assert 0 <= found.unseen.value <= 1
+    assert found.objective >= problem.score(bounds.clip(START))
+    assert 0 <= found.unseen.oriented_score <= 1
     assert 0 <= found.unseen.error <= 0.5  # of shares, which are in 0..1
 
 
@@ -172,10 +172,10 @@ def test_of_several_starts_the_one_of_the_best_estimate_is_taken(monkeypatch):
         problem = noisy_problem(seed, segments=20, noise=4.0)
         ends.clear()
         both = Bagged().optimize(problem, [START, TRUTH], seed=seed)
-        lower, higher = sorted(ends, key=lambda end: end.unseen.value)
-        assert lower.unseen.value < higher.unseen.value
+        lower, higher = sorted(ends, key=lambda end: end.unseen.oriented_score)
+        assert lower.unseen.oriented_score < higher.unseen.oriented_score
         assert both.weights.tobytes() == higher.weights.tobytes()
-        assert both.restarts == tuple(end.value for end in ends)
+        assert both.restarts == tuple(end.objective for end in ends)
         assert both.unseen in (lower.unseen, higher.unseen)  # not always the lucky one
 
 
@@ -203,7 +203,7 @@ def test_folds_side_by_side_find_the_same(longest, is_lazy):
 
     one, three = found(1), found(3)
     assert one.weights.tobytes() == three.weights.tobytes()
-    assert (one.value, one.unseen) == (three.value, three.unseen)
+    assert (one.objective, one.unseen) == (three.objective, three.unseen)
     assert one.unseen.rows.tobytes() == three.unseen.rows.tobytes()
     assert min(one.seconds, three.seconds) > 0
 

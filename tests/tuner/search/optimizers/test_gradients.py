@@ -13,7 +13,7 @@ from portmert.tuner.search.optimizers._linear import (
     all_stats,
     background_of,
     best_between,
-    gains,
+    segment_scores,
 )
 from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
 from portmert.tuner.search.optimizers.min_risk import Risk
@@ -93,10 +93,12 @@ def test_what_a_hypothesis_is_worth_by_hand():
     problem = problem_of([[1], [0]], [0, 2], [[3, 4], [1, 2]])
     background = background_of(problem, np.ones(1), 2.0)
     assert background.tolist() == [6, 8]
-    worth = gains(problem, np.array([[1.0, 2.0]]), background, 2.0)
+    worth = segment_scores(problem, np.array([[1.0, 2.0]]), background, 2.0)
     assert worth.tolist() == pytest.approx([3 * 7 / 10])
     errors = problem_of([[1], [0]], [0, 2], [[3, 4], [1, 2]], Misses())
-    assert gains(errors, np.array([[1.0, 2.0]]), background, 2.0).tolist() == pytest.approx([-2.1])
+    assert segment_scores(
+        errors, np.array([[1.0, 2.0]]), background, 2.0
+    ).tolist() == pytest.approx([-2.1])
 
 
 # PRO.
@@ -150,7 +152,9 @@ def test_a_monster_turns_pro_only_without_its_guard():
     guarded = linear_of(problem, start)
     weights = []
     for optimizer in (Pro(), Pro(most=1e9)):
-        worth = gains(problem, all_stats(problem), background_of(problem, start, 20.0), 20.0)
+        worth = segment_scores(
+            problem, all_stats(problem), background_of(problem, start, 20.0), 20.0
+        )
         better, worse = optimizer.sample(worth, offsets, np.random.default_rng(1))
         weights.append(optimizer._regress(guarded, better, worse))
     assert weights[0][0] > 0 > weights[1][0]
@@ -203,7 +207,7 @@ def test_the_best_between_two_is_no_worse_than_points_on_the_way(seed, fixed):
     end = np.random.default_rng(seed + 1).normal(size=problem.width)
     found = best_between(problem, begin, end)
     ways = [begin + step * (end - begin) for step in np.linspace(0.003, 0.997, 50)]
-    assert problem.goal(found) >= max(problem.goal(way) for way in ways)
+    assert problem.objective(found) >= max(problem.objective(way) for way in ways)
     shares = (found - begin) / (end - begin)
     assert shares == pytest.approx(np.full(len(shares), shares[0]))
     assert 0 <= shares[0] <= 1
@@ -379,7 +383,7 @@ def test_the_derivative_suits_every_metric():
         total = stats.sum(axis=0)
         change = 1e-4 * rng.normal(size=len(total)) * total
         rise = float(metric.score(total + change) - metric.score(total - change)) / 2
-        assert risk._worth(total) @ change == pytest.approx(rise, rel=1e-3), name
+        assert risk._slopes_by_stat(total) @ change == pytest.approx(rise, rel=1e-3), name
 
 
 # Real lists.

@@ -18,7 +18,7 @@ def test_perturbations_have_their_length_and_cold_ones_lose_nothing(monkeypatch)
     def spy(climb, weights):
         if hasattr(climb, "weights"):
             lengths.append(climb.length(weights - climb.weights) / climb.length(climb.weights))
-            values.append(climb.value)
+            values.append(climb.objective)
         go(climb, weights)
 
     monkeypatch.setattr(Climb, "go", spy)
@@ -36,7 +36,7 @@ def test_warm_perturbations_keep_some_losses_and_end_higher(monkeypatch):
 
     def spy(climb, weights):
         if hasattr(climb, "weights"):
-            values.append(climb.value)
+            values.append(climb.objective)
         go(climb, weights)
 
     monkeypatch.setattr(Climb, "go", spy)
@@ -44,7 +44,7 @@ def test_warm_perturbations_keep_some_losses_and_end_higher(monkeypatch):
     problem = random_problem(3, features=8)
     found = registry.optimizer("mert", options).optimize(problem, [np.ones(8)], seed=3)
     assert (np.diff(values) < 0).any()
-    assert found.value >= max(values)
+    assert found.objective >= max(values)
 
 
 class ScriptedClimb:

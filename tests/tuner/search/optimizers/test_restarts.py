@@ -8,7 +8,7 @@ import pytest
 
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
-from portmert.tuner.search.optimizers._base import Found, Optimizer
+from portmert.tuner.search.optimizers._base import Optimizer, SearchResult
 from portmert.tuner.search.problem import StatTable, TuningProblem
 from tests.support.interrupts import HANGS, ends
 
@@ -25,7 +25,7 @@ class Slow(Optimizer):
         if self.ended:
             assert self.may_end.wait(timeout=HANGS)
         self.ended.append(0.0)
-        return Found(start, 0.0)
+        return SearchResult(start, 0.0)
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Stays(Optimizer):
 
     def search(self, problem, start, bounds, rng):  # noqa: ARG002
         self.begun.append(start)
-        return Found(start, 0.0)
+        return SearchResult(start, 0.0)
 
 
 def test_restarts_begin_at_half_the_length_of_the_start_from_it():
