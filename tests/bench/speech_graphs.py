@@ -24,7 +24,7 @@ import numpy as np
 
 import portmert
 from portmert.tuner.base.tables import aligned
-from portmert.tuner.graphs.collection import BestStrings, Graphs
+from portmert.tuner.graphs.collection import BestStrings, Graphs, read_graphs
 from portmert.tuner.texts.joining import read_by_id
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
@@ -89,7 +89,7 @@ class Data:
         said = {
             name: line.split() for text in texts for name, line in zip(text.ids, text, strict=True)
         }
-        return cls(Graphs.read([folder / name / "lattices" for name in ("dev", "test")]), said, {})
+        return cls(read_graphs([folder / name / "lattices" for name in ("dev", "test")]), said, {})
 
     def rate(
         self, weights: FeatureWeights, part: np.ndarray, lists: portmert.Lists | None

@@ -15,7 +15,7 @@ from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.files import read_lines
 from portmert.tuner.components import registry
-from portmert.tuner.graphs.collection import Graphs
+from portmert.tuner.graphs.collection import read_graphs
 from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -460,7 +460,7 @@ def _graphs(folder):
     for name, text in texts.items():
         place = new_place(folder, f"graphs-{name}")
         (place / "graph").write_text(text, encoding="utf-8")
-        columns = Graphs.read([place / "graph"]).start()
+        columns = read_graphs([place / "graph"]).start()
         (place / "weights").write_text(columns.to_json(), encoding="utf-8")
         call = ("rerank", "--graphs", "{}", "--weights", "weights", "--mbr", "chrf")
         yield Target(place.name, (*call, "--out", "best"), ("graph",), out=("best",), packs=True)

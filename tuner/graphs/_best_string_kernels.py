@@ -1,9 +1,4 @@
-"""Compiled loops over search graphs: their order and their best strings.
-
-A graph has nodes 0..N-1 and A arcs in the order of their heads, tails before heads. The body of an
-arc is what it writes: a token, or -1 - t for the string of its tail t. `firsts[n]:firsts[n + 1]`
-are the arcs with head n.
-"""
+"""Compiled loops over search graphs: their order and their best strings."""
 
 from typing import Any, NamedTuple
 
@@ -18,12 +13,16 @@ UNKNOWN, NONE = -1, -2
 """The next string of a node: not asked for yet; there is none."""
 
 
-class Arcs(NamedTuple):
-    """The arcs of a graph; see the module.
+class Graph(NamedTuple):
+    """A segment's graph: nodes 0..N-1, of which the last is the goal, and A graph.
+
+    Arcs stand in the order of their heads, tails before heads. The body of an arc is what it
+    writes: a token, or -1 - t for the string of its tail t.
 
     Parameters
     ----------
     firsts : (N + 1,) int64
+        `firsts[n]:firsts[n + 1]` are the arcs with head n.
     tail_offsets, tails : (A + 1,) int64, (T,) int64
     body_offsets, body : (A + 1,) int64, (B,) int32
     feature_offsets, columns, values : (A + 1,) int64, (V,) int32, (V,) float64
@@ -43,117 +42,102 @@ class Arcs(NamedTuple):
     spans: IntArray
 
 
+class Strings(NamedTuple):
+    """The K best distinct strings of a graph, each by its best derivation.
+
+    Parameters
+    ----------
+    scores : (K,) float64
+        Descending; of equal ones the earlier arc is first.
+    tokens, token_offsets : (T,) int32, (K + 1,) int64
+    features : (K, C) float64
+        The sums over the arcs of each derivation.
+    links, link_offsets : (V, 2) int32, (K + 1,) int64
+        Each source word of an arc's phrase with each token that the arc itself writes.
+    """
+
+    scores: FloatArray
+    tokens: TokenArray
+    token_offsets: IntArray
+    features: FloatArray
+    links: TokenArray
+    link_offsets: IntArray
+
+
 @kernel
 def order_nodes(
-    heads: IntArray, tail_offsets: IntArray, tails: IntArray, nodes: int, goal: int
-) -> tuple[int, IntArray]:
+    heads: IntArray,
+    tail_offsets: IntArray,
+    tails: IntArray,
+    arcs_into: tuple[IntArray, IntArray],
+    arcs_from: tuple[IntArray, IntArray],
+    goal: int,
+) -> tuple[int, IntArray, IntArray]:
     """Give the nodes of whole derivations of the goal numbers, tails before heads.
+
+    Parameters
+    ----------
+    arcs_into, arcs_from
+        Offsets (N + 1,), and the arcs that have each node as head, as tail.
 
     Returns
     -------
     cycle : int
         A node that is behind itself, -1 if there is none.
-    numbers : (nodes,) int64
+    numbers : (N,) int64
         The new number of each node, -1 where no whole derivation has it. Nodes that wait for
         nothing come in the order of their old numbers.
+    lacking : (A,) int64
+        How many tails of each arc have no string.
     """
-    arcs = heads.size
+    nodes = arcs_into[0].size - 1
     waiting = np.zeros(nodes, dtype=np.int64)  # tails of arcs that lead to the node
-    starts = np.zeros(nodes + 1, dtype=np.int64)
-    for arc in range(arcs):
-        waiting[heads[arc]] += tail_offsets[arc + 1] - tail_offsets[arc]
-        for t in range(tail_offsets[arc], tail_offsets[arc + 1]):
-            starts[tails[t] + 1] += 1
-    for node in range(nodes):
-        starts[node + 1] += starts[node]
-    arcs_from, place = np.empty(tails.size, dtype=np.int64), starts.copy()
-    for arc in range(arcs):
-        for t in range(tail_offsets[arc], tail_offsets[arc + 1]):
-            arcs_from[place[tails[t]]] = arc
-            place[tails[t]] += 1
-    order, count = np.empty(nodes, dtype=np.int64), 0
-    for node in range(nodes):
-        if waiting[node] == 0:
-            order[count] = node
+    has_string, leads = np.zeros(nodes, dtype=np.bool_), np.zeros(nodes, dtype=np.bool_)
+    lacking = tail_offsets[1:] - tail_offsets[:-1]
+    for arc in range(heads.size):
+        waiting[heads[arc]] += lacking[arc]
+        if lacking[arc] == 0:
+            has_string[heads[arc]] = True
+    order, count, numbers = np.empty(nodes, dtype=np.int64), 0, np.full(nodes, -1, dtype=np.int64)
+    for start in range(nodes):
+        if waiting[start] == 0:
+            order[count] = start
             count += 1
     i = 0
     while i < count:
-        for k in range(starts[order[i]], starts[order[i] + 1]):
-            head = heads[arcs_from[k]]
+        node = order[i]
+        for arc in arcs_from[1][arcs_from[0][node] : arcs_from[0][node + 1]]:
+            head = heads[arc]
+            lacking[arc] -= has_string[node]
+            has_string[head] = has_string[head] or lacking[arc] == 0
             waiting[head] -= 1
             if waiting[head] == 0:
                 order[count] = head
                 count += 1
         i += 1
-    numbers = np.full(nodes, -1, dtype=np.int64)
     if count < nodes:
-        for node in range(nodes):
-            if waiting[node] > 0:
-                return node, numbers
-    return -1, _of_whole(heads, tail_offsets, tails, order, goal)
-
-
-@helper
-def _of_whole(
-    heads: IntArray, tail_offsets: IntArray, tails: IntArray, order: IntArray, goal: int
-) -> IntArray:
-    """Give the ordered nodes that whole derivations have numbers, the others -1."""
-    nodes = order.size
-    # Counted: numba takes 3 s to compile np.argsort and np.searchsorted.
-    firsts = np.zeros(nodes + 1, dtype=np.int64)
-    for head in heads:
-        firsts[head + 1] += 1
-    for node in range(nodes):
-        firsts[node + 1] += firsts[node]
-    free, by_head = firsts.copy(), np.empty(heads.size, dtype=np.int64)
-    for arc in range(heads.size):
-        by_head[free[heads[arc]]] = arc
-        free[heads[arc]] += 1
-    has_string, leads = np.zeros(nodes, dtype=np.bool_), np.zeros(nodes, dtype=np.bool_)
-    for node in order:
-        for arc in by_head[firsts[node] : firsts[node + 1]]:
-            whole = True
-            for t in range(tail_offsets[arc], tail_offsets[arc + 1]):
-                whole = whole and has_string[tails[t]]
-            has_string[node] = has_string[node] or whole
+        return np.flatnonzero(waiting)[0], numbers, lacking
     leads[goal] = has_string[goal]
-    for i in range(nodes - 1, -1, -1):
-        node = order[i]
-        for arc in by_head[firsts[node] : firsts[node + 1]]:
-            whole = leads[node]
-            for t in range(tail_offsets[arc], tail_offsets[arc + 1]):
-                whole = whole and has_string[tails[t]]
-            for t in range(tail_offsets[arc], tail_offsets[arc + 1] if whole else 0):
-                leads[tails[t]] = True
-    numbers, count = np.full(nodes, -1, dtype=np.int64), 0
+    for node in order[::-1]:
+        for arc in arcs_into[1][arcs_into[0][node] : arcs_into[0][node + 1]]:
+            if leads[node] and lacking[arc] == 0:
+                leads[tails[tail_offsets[arc] : tail_offsets[arc + 1]]] = True
+    count = 0
     for node in order:
-        if leads[node] and has_string[node]:
+        if leads[node]:
             numbers[node] = count
             count += 1
-    return numbers
-
-
-@kernel
-def score_arcs(arcs: Arcs, weights: FloatArray) -> FloatArray:
-    """Return (A,) weights . features."""
-    scores = np.zeros(arcs.body_offsets.size - 1)
-    for arc in range(scores.size):
-        for k in range(arcs.feature_offsets[arc], arcs.feature_offsets[arc + 1]):
-            scores[arc] += weights[arcs.columns[k]] * arcs.values[k]
-    return scores
-
-
-_Written = tuple[FloatArray, TokenArray, IntArray, IntArray, IntArray, TokenArray, IntArray]
+    return -1, numbers, lacking
 
 
 ARC, MOVED, NEXT, LENGTH, LEFT, RIGHT, TAILS = range(7)
-"""Columns of `_Strings.table`: the arc; the first tail whose string may still be exchanged for a
-worse one; the next string of the same node; the length in tokens; the skew heap of the node where
-it waits; and from the last column on the strings of its tails."""
+"""Columns of `_Candidates.table`: the arc; the first tail whose string may still be exchanged for
+a worse one; the next string of the same node; the length in tokens; the skew heap of the node
+where it waits; and from the last column on the strings of its tails."""
 
 
-class _Strings(NamedTuple):
-    """Candidates: strings of nodes, as an arc and the strings of its tails.
+class _Candidates(NamedTuple):
+    """Strings of nodes, as an arc and the strings of its tails.
 
     Parameters
     ----------
@@ -168,12 +152,12 @@ class _Strings(NamedTuple):
 
 
 @helper
-def _room(strings: _Strings, count: int) -> _Strings:
+def _room(strings: _Candidates, count: int) -> _Candidates:
     """Return the candidates with room for one more."""
     table, score, hashes = strings
     if count < score.size:
         return strings
-    return _Strings(
+    return _Candidates(
         np.concatenate((table, np.empty_like(table))),
         np.concatenate((score, np.empty_like(score))),
         np.concatenate((hashes, np.empty_like(hashes))),
@@ -193,12 +177,21 @@ def _power(exponent: int) -> Any:
 
 
 @helper
-def _fill(strings: _Strings, c: int, arcs: Arcs, score: Any) -> None:
+def _begin(strings: _Candidates, c: int, graph: Graph, arc: int, score: Any) -> None:
+    """Make candidate c of an arc and the best strings of its tails, in place."""
+    strings.table[c, ARC] = arc
+    for t in range(graph.tail_offsets[arc], graph.tail_offsets[arc + 1]):
+        strings.table[c, TAILS + t - graph.tail_offsets[arc]] = graph.tails[t]
+    _fill(strings, c, graph, score)
+
+
+@helper
+def _fill(strings: _Candidates, c: int, graph: Graph, score: Any) -> None:
     """Compute score, hash and length of a candidate from its arc and its tails, in place."""
     arc = strings.table[c, ARC]
     h, length = np.uint64(0), 0
-    for b in range(arcs.body_offsets[arc], arcs.body_offsets[arc + 1]):
-        item = arcs.body[b]
+    for b in range(graph.body_offsets[arc], graph.body_offsets[arc + 1]):
+        item = graph.body[b]
         if item >= 0:
             h = h * MIX_PRIME + (np.uint64(item) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
             length += 1
@@ -206,7 +199,7 @@ def _fill(strings: _Strings, c: int, arcs: Arcs, score: Any) -> None:
             tail = strings.table[c, TAILS - 1 - item]
             h = h * _power(strings.table[tail, LENGTH]) + strings.hash[tail]
             length += strings.table[tail, LENGTH]
-    for t in range(arcs.tail_offsets[arc + 1] - arcs.tail_offsets[arc]):
+    for t in range(graph.tail_offsets[arc + 1] - graph.tail_offsets[arc]):
         score += strings.score[strings.table[c, TAILS + t]]
     strings.score[c], strings.hash[c], strings.table[c, LENGTH] = score, h, length
     strings.table[c, MOVED], strings.table[c, NEXT] = 0, UNKNOWN
@@ -214,7 +207,7 @@ def _fill(strings: _Strings, c: int, arcs: Arcs, score: Any) -> None:
 
 
 @helper
-def _is_before(strings: _Strings, a: int, b: int) -> Any:
+def _is_before(strings: _Candidates, a: int, b: int) -> Any:
     """Whether candidate a comes out of the heap before b: the better, then the earlier arc."""
     if strings.score[a] != strings.score[b]:
         return strings.score[a] > strings.score[b]
@@ -224,7 +217,7 @@ def _is_before(strings: _Strings, a: int, b: int) -> Any:
 
 
 @helper
-def _melded(strings: _Strings, a: int, b: int) -> int:
+def _melded(strings: _Candidates, a: int, b: int) -> int:
     """Return the root of two skew heaps in one (Sleator and Tarjan, 1986), top down."""
     if a < 0 or b < 0:
         return max(a, b)
@@ -244,52 +237,44 @@ def _melded(strings: _Strings, a: int, b: int) -> int:
 
 
 @kernel
-def best_strings(arcs: Arcs, scores: FloatArray, size: int) -> _Written:
-    """Find the `size` best distinct strings of the last node, each by its best derivation.
+def best_strings(graph: Graph, weights: FloatArray, size: int) -> Strings:
+    """Find the `size` best distinct strings of the goal under (C,) weights.
 
     Huang and Chiang, "Better k-best parsing", IWPT 2005, algorithm 3; a node gives each string
     once. In a graph of one tail an arc, this is A* with exact costs to the end.
-
-    Returns
-    -------
-    string_scores : (K,) float64
-        Descending; of equal ones the earlier arc is first.
-    tokens, token_offsets : (T,) int32, (K + 1,) int64
-    used, used_offsets : (U,) int64, (K + 1,) int64
-        The arcs of each derivation.
-    links, link_offsets : (V, 2) int32, (K + 1,) int64
-        Each source word of an arc's phrase with each token that the arc itself writes.
     """
-    nodes, width = arcs.firsts.size - 1, 1
+    scores = np.zeros(graph.body_offsets.size - 1)  # of the arcs
+    nodes, width = graph.firsts.size - 1, 1
     for arc in range(scores.size):
-        width = max(width, arcs.tail_offsets[arc + 1] - arcs.tail_offsets[arc])
+        width = max(width, graph.tail_offsets[arc + 1] - graph.tail_offsets[arc])
+        for k in range(graph.feature_offsets[arc], graph.feature_offsets[arc + 1]):
+            scores[arc] += weights[graph.columns[k]] * graph.values[k]
     room = nodes + 64
-    strings = _Strings(
+    strings = _Candidates(
         np.empty((room, TAILS + width), dtype=np.int64),
         np.empty(room),
         np.empty(room, dtype=np.uint64),
     )
     for node in range(nodes):  # the best string of each node, candidate `node`
         best, best_score = -1, -np.inf
-        for arc in range(arcs.firsts[node], arcs.firsts[node + 1]):
+        for arc in range(graph.firsts[node], graph.firsts[node + 1]):
             score = scores[arc]
-            for t in range(arcs.tail_offsets[arc], arcs.tail_offsets[arc + 1]):
-                score += strings.score[arcs.tails[t]]
+            for t in range(graph.tail_offsets[arc], graph.tail_offsets[arc + 1]):
+                score += strings.score[graph.tails[t]]
             if best < 0 or score > best_score:
                 best, best_score = arc, score
-        strings.table[node, ARC] = best
-        for t in range(arcs.tail_offsets[best], arcs.tail_offsets[best + 1]):
-            strings.table[node, TAILS + t - arcs.tail_offsets[best]] = arcs.tails[t]
-        _fill(strings, node, arcs, scores[best])
-    strings, count = _worse(strings, arcs, scores, size)
-    written: _Written = _written(strings, arcs, count)
+        _begin(strings, node, graph, best, scores[best])
+    strings, count = _worse(strings, graph, scores, size)
+    written: Strings = _written(strings, graph, count, weights.size)
     return written
 
 
 @helper
-def _worse(strings: _Strings, arcs: Arcs, scores: FloatArray, size: int) -> tuple[_Strings, int]:
+def _worse(
+    strings: _Candidates, graph: Graph, scores: FloatArray, size: int
+) -> tuple[_Candidates, int]:
     """Find the worse strings of the last node; return all candidates, and how many it has."""
-    nodes, count = arcs.firsts.size - 1, arcs.firsts.size - 1
+    nodes, count = graph.firsts.size - 1, graph.firsts.size - 1
     heaps = np.full(nodes, UNKNOWN, dtype=np.int64)  # the root of each node's candidates
     last = np.arange(nodes)  # the last string that each node has given
     pending = np.arange(nodes)  # whose worse neighbours are not in the heap yet
@@ -299,30 +284,27 @@ def _worse(strings: _Strings, arcs: Arcs, scores: FloatArray, size: int) -> tupl
         node = stack[-1]
         if heaps[node] == UNKNOWN:
             heaps[node] = NONE
-            for arc in range(arcs.firsts[node], arcs.firsts[node + 1]):
+            for arc in range(graph.firsts[node], graph.firsts[node + 1]):
                 if arc != strings.table[node, ARC]:
                     strings = _room(strings, count)
-                    strings.table[count, ARC] = arc
-                    for t in range(arcs.tail_offsets[arc], arcs.tail_offsets[arc + 1]):
-                        strings.table[count, TAILS + t - arcs.tail_offsets[arc]] = arcs.tails[t]
-                    _fill(strings, count, arcs, scores[arc])
+                    _begin(strings, count, graph, arc, scores[arc])
                     heaps[node] = _melded(strings, heaps[node], count)
                     count += 1
         c = pending[node]
         if c >= 0:
             arc = strings.table[c, ARC]
             t = strings.table[c, MOVED]
-            if t < arcs.tail_offsets[arc + 1] - arcs.tail_offsets[arc]:
+            if t < graph.tail_offsets[arc + 1] - graph.tail_offsets[arc]:
                 worse = strings.table[strings.table[c, TAILS + t], NEXT]
                 if worse == UNKNOWN:
-                    stack.append(arcs.tails[arcs.tail_offsets[arc] + t])
+                    stack.append(graph.tails[graph.tail_offsets[arc] + t])
                     continue
                 strings.table[c, MOVED] += 1
                 if worse >= 0:
                     strings = _room(strings, count)
                     strings.table[count] = strings.table[c]
                     strings.table[count, TAILS + t] = worse
-                    _fill(strings, count, arcs, scores[arc])
+                    _fill(strings, count, graph, scores[arc])
                     strings.table[count, MOVED] = t  # so each combination of tails comes once
                     heaps[node] = _melded(strings, heaps[node], count)
                     count += 1
@@ -355,58 +337,43 @@ def _worse(strings: _Strings, arcs: Arcs, scores: FloatArray, size: int) -> tupl
 
 
 @helper
-def _written(strings: _Strings, arcs: Arcs, count: int) -> _Written:
-    """Return what `best_strings` does of the first strings of the last node."""
-    scores = np.empty(count)
-    tokens, token_offsets = np.empty(64 * count, dtype=np.int32), np.zeros(count + 1, np.int64)
-    used, used_offsets = np.empty(64 * count, dtype=np.int64), np.zeros(count + 1, np.int64)
-    links, link_offsets = np.empty((64 * count, 2), dtype=np.int32), np.zeros(count + 1, np.int64)
-    n = u = v = 0
-    c = arcs.firsts.size - 2
+def _written(strings: _Candidates, graph: Graph, count: int, width: int) -> Strings:
+    """Return the first `count` strings of the goal, with `width` features."""
+    scores, features = np.empty(count), np.zeros((count, width))
+    token_offsets, link_offsets = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
+    c = goal = graph.firsts.size - 2
     for k in range(count):
         scores[k] = strings.score[c]
-        begin = n
-        stack = [(c, arcs.body_offsets[strings.table[c, ARC]])]
+        token_offsets[k + 1] = token_offsets[k] + strings.table[c, LENGTH]
+        c = strings.table[c, NEXT]
+    tokens = np.empty(token_offsets[count], dtype=np.int32)
+    links = np.empty((64 * count, 2), dtype=np.int32)
+    n = v = 0
+    c = goal
+    for k in range(count):
+        stack = [(c, graph.body_offsets[strings.table[c, ARC]])]
         while len(stack) > 0:
             candidate, b = stack.pop()
             arc = strings.table[candidate, ARC]
-            if b == arcs.body_offsets[arc]:
-                if u == used.size:
-                    used = np.concatenate((used, np.empty_like(used)))
-                used[u] = arc
-                u += 1
-            while b < arcs.body_offsets[arc + 1]:
-                item = arcs.body[b]
+            if b == graph.body_offsets[arc]:
+                for i in range(graph.feature_offsets[arc], graph.feature_offsets[arc + 1]):
+                    features[k, graph.columns[i]] += graph.values[i]
+            while b < graph.body_offsets[arc + 1]:
+                item = graph.body[b]
                 b += 1
                 if item < 0:
-                    if b < arcs.body_offsets[arc + 1]:
+                    if b < graph.body_offsets[arc + 1]:
                         stack.append((candidate, b))
                     inner = strings.table[candidate, TAILS - 1 - item]
-                    stack.append((inner, arcs.body_offsets[strings.table[inner, ARC]]))
+                    stack.append((inner, graph.body_offsets[strings.table[inner, ARC]]))
                     break
-                if n == tokens.size:
-                    tokens = np.concatenate((tokens, np.empty_like(tokens)))
                 tokens[n] = item
-                for source in range(arcs.spans[arc, 0], arcs.spans[arc, 1] + 1):
-                    if source < 0:
-                        break
+                for source in range(max(0, graph.spans[arc, 0]), graph.spans[arc, 1] + 1):
                     if v == links.shape[0]:
                         links = np.concatenate((links, np.empty_like(links)))
-                    links[v, 0], links[v, 1] = source, n - begin
+                    links[v, 0], links[v, 1] = source, n - token_offsets[k]
                     v += 1
                 n += 1
-        token_offsets[k + 1], used_offsets[k + 1], link_offsets[k + 1] = n, u, v
+        link_offsets[k + 1] = v
         c = strings.table[c, NEXT]
-    return scores, tokens[:n], token_offsets, used[:u], used_offsets, links[:v], link_offsets
-
-
-@kernel
-def sum_features(arcs: Arcs, used: IntArray, used_offsets: IntArray, width: int) -> FloatArray:
-    """Return (K, width) the sum of the features of each derivation's arcs."""
-    table = np.zeros((used_offsets.size - 1, width))
-    for k in range(table.shape[0]):
-        for u in range(used_offsets[k], used_offsets[k + 1]):
-            arc = used[u]
-            for i in range(arcs.feature_offsets[arc], arcs.feature_offsets[arc + 1]):
-                table[k, arcs.columns[i]] += arcs.values[i]
-    return table
+    return Strings(scores, tokens, token_offsets, features, links[:v], link_offsets)

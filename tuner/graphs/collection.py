@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import IntArray, Vocabulary, offsets_of
+from portmert.metrics._base import Vocabulary
 
 from ..base import streams, team
 from ..base.columns import in_natural_order
@@ -20,14 +21,18 @@ from ..base.errors import InputError, counted, shown
 from ..base.files import called, read_bytes, stamps
 from ..base.warn import notice
 from ..families import component, names
-from ..nbest.merging import ListArrays, Merger, beyond, empty_rows
+from ..nbest._merging_kernels import Rows
+from ..nbest.merging import ListArrays, Merger, beyond, empty_rows, extend_rows, with_sparse
 from ..nbest.model import NBest
 from ..nbest.records import SegmentNames
 from ..weights.feature_weights import FeatureWeights, start_weights
+from ._best_string_kernels import Graph, Strings, best_strings
 from .graph_readers._base import Block, GraphReader
-from .model import Columns, Graph, Strings
+from .model import Columns
 
 _KEY = re.compile(rb"\s*([^\s={(#|]+)[ \t]*\r?\n")
+_LIST = re.compile(rb"[^\s{#]\S* \|\|\| ")
+_COMPRESSED = re.compile(r"\.(gz|bz2|xz|zst)$")
 HEAD = 2000
 """Bytes that a format is recognised by."""
 AROUND = 8
@@ -57,37 +62,24 @@ def files_of(paths: Iterable[Path | str]) -> list[Path | str]:
     return files
 
 
-def _parts_of(file: Path | str, segment: str) -> list[Block]:
-    """Return the text of a file, or of each graph in an archive.
-
-    An archive has the id of a segment above its graph, and a blank line behind it.
-
-    Parameters
-    ----------
-    segment
-        The id of a file's only segment.
-    """
-    where, data = called(file), read_bytes(file)
-    blocks = [*_archived(where, data)] if _KEY.match(data) else [Block(where, segment, 1, data)]
-    for block in blocks:
-        if not block.data.strip():
-            block.fail(0, "empty, expected a search graph")
-    return blocks
-
-
-def _stem(file: Path | str) -> str:
-    """Return the name of a file without its last ending, and without that of its compression."""
-    return Path(re.sub(r"\.(gz|bz2|xz|zst)$", "", Path(file).name)).stem
-
-
 def blocks_in(
     paths: Iterable[Path | str], reader: GraphReader | None
 ) -> tuple[GraphReader, list[Block]]:
-    """Return the text of each graph, and the reader of their format; see `Graphs.read`."""
+    """Return the text of each graph, and the reader of their format.
+
+    An archive has the id of a segment above its graph, and a blank line behind it.
+    """
     files = files_of(paths)
     blocks: list[Block] = []
     for file in files:
-        parts = _parts_of(file, _stem(file) if len(files) > 1 else "")
+        where, data = called(file), read_bytes(file)
+        name = Path(_COMPRESSED.sub("", Path(file).name)).stem if len(files) > 1 else ""
+        parts = [*_archived(where, data)] if _KEY.match(data) else [Block(where, name, 1, data)]
+        for part in parts:
+            if not part.data.strip():
+                part.fail(0, "empty, expected a search graph")
+        if _LIST.match(data):
+            parts[0].fail(0, f"`{parts[0].shown()}` is an n-best list; give it as --nbest")
         reader = reader or _recognised(parts[0])
         of_file = [block for part in parts for block in reader.blocks(part)]
         blocks += [b._replace(segment=b.segment or str(n)) for n, b in enumerate(of_file)]
@@ -104,7 +96,7 @@ def _archived(where: str, data: bytes) -> Iterator[Block]:
         key = _KEY.match(match[0] + b"\n")
         begin = Block(where, "", line, match[0])
         if key is None:
-            begin.fail(0, f"`{shown(match[0][:80].decode('utf-8', 'replace'))}`, expected an id")
+            begin.fail(0, f"`{begin.shown()}`, expected an id")
         yield Block(where, key[1].decode("utf-8", "replace"), line + 1, match[0][key.end() :])
         line, end = line + match[0].count(b"\n"), match.end()
 
@@ -118,18 +110,15 @@ def _recognised(block: Block) -> GraphReader:
         with suppress(Exception):  # one of another package, which is told where it is named
             fitting += [cls for cls in [component("graph-reader", name)] if cls.recognises(head)]
     if len(fitting) != 1:
-        what = (
-            "is an n-best list; give it as --nbest" if " ||| " in head[:200] else "fits no format"
-        )
         known = ", ".join(names("graph-reader"))
-        block.fail(0, f"`{shown(head[:60])}` {what}; formats of graphs: {known}")
+        block.fail(0, f"`{block.shown()}` fits no format; formats of graphs: {known}")
     reader: GraphReader = fitting[0]()
     return reader
 
 
 @dataclass(frozen=True, eq=False)
 class Graphs:
-    """The graphs of S segments, in the order of the files.
+    """The graphs of S segments, in the order of the files; several may be of one segment.
 
     Parameters
     ----------
@@ -140,36 +129,15 @@ class Graphs:
     graphs : tuple of Graph
     columns : Columns
         The features and words of all.
+    has_links : bool
+        Whether the source words of their arcs are known.
     """
 
     files: tuple[str, ...]
     segments: tuple[str, ...]
     graphs: tuple[Graph, ...]
     columns: Columns
-
-    @classmethod
-    def read(
-        cls,
-        paths: Sequence[Path | str],
-        reader: GraphReader | None = None,
-        vocabulary: Vocabulary | None = None,
-    ) -> Graphs:
-        """Read the graphs of all paths; several may be of one segment.
-
-        Raises
-        ------
-        InputError
-            A file is not what it should be; the message says which line and segment.
-        """
-        columns = Columns(Vocabulary() if vocabulary is None else vocabulary)
-        reader, blocks = blocks_in(paths, reader)
-        segments = tuple(block.segment for block in blocks)
-        graphs = tuple(reader.graph(block, columns) for block in blocks)
-        notice(
-            f"{called(paths[0])}: {reader.title}, {counted(len(graphs), 'graph')}, "
-            f"{sum(map(len, graphs)) // max(1, len(graphs))} arcs on average"
-        )
-        return cls(tuple(block.where for block in blocks), segments, graphs, columns)
+    has_links: bool
 
     def start(self, path: Path | None = None) -> FeatureWeights:
         """Return the weights of a file or those that graphs name; else 1, if sparse 0."""
@@ -202,18 +170,29 @@ class Graphs:
         InputError
             A feature has no weight, or an id is no segment of the references.
         """
-        vectors = [self.columns.vector(each) for each in weights]
+        columns = self.columns
+        vectors = [columns.vector(each) for each in weights]
         names = SegmentNames() if names is None else names
         numbers = self._numbers(names, segments)
+        dense = tuple(p for p in columns.dense if features is None or p[0] in features.values)
+        places = [column for name, _ in dense for column in columns.features[name]]
+        sparse = [columns.features[name][0] for name in columns.features if name in columns.sparse]
 
-        def of_graph(number: int) -> list[Strings]:
-            graph = self.graphs[number]
-            return [graph.best(*pair) for pair in zip(vectors, sizes, strict=True)]
+        def of_graph(number: int) -> list[Rows]:
+            found = (
+                best_strings(self.graphs[number], vector, size)
+                for vector, size in zip(vectors, sizes, strict=True)
+            )
+            return [_rows_of(strings, numbers[number], places, sparse) for strings in found]
 
         lists = team.each(of_graph, len(self.graphs), phase="decoding")
+        rows = empty_rows(0, features=len(places), stats=0)
+        for block in chain.from_iterable(lists):
+            extend_rows(rows, block)
+        sparse_names = tuple(name for name in columns.features if name in columns.sparse)
         merger = Merger()
-        merger.add(self._arrays(lists, numbers, features))
-        return merger.finish(self.columns.vocabulary, segments, names)
+        merger.add(ListArrays(rows, dense, sparse_names, self.has_links, self.files[0]))
+        return merger.finish(columns.vocabulary, segments, names)
 
     def _numbers(self, names: SegmentNames, segments: int | None) -> list[int]:
         """Return the number of each graph's segment."""
@@ -232,62 +211,33 @@ class Graphs:
                 raise InputError(f"{where}: {beyond(numbers[-1], segments)}")
         return numbers
 
-    def _arrays(
-        self,
-        lists: Sequence[Sequence[Strings]],
-        numbers: Sequence[int],
-        features: FeatureWeights | None,
-    ) -> ListArrays:
-        """Return all strings as the merger takes them."""
-        strings = [each for of_graph in lists for each in of_graph]
-        counts = [len(each.scores) for each in strings]
-        repeats = [len(of_graph) for of_graph in lists]
-        columns, has_links = self.columns, all(graph.has_spans for graph in self.graphs)
-        dense = [pair for pair in columns.dense if features is None or pair[0] in features.values]
-        places = [column for name, _ in dense for column in columns.features[name]]
-        sparse = [columns.features[name][0] for name in columns.features if name in columns.sparse]
-        tables = [each.features for each in strings]
-        in_sparse = [np.nonzero(table[:, sparse]) for table in tables]
-        rows = empty_rows(sum(counts), features=0, stats=0)._replace(
-            segments=np.repeat(np.repeat(numbers, repeats), counts),
-            tokens=np.concatenate([each.tokens for each in strings]),
-            token_offsets=_chained([each.token_offsets for each in strings]),
-            features=np.ascontiguousarray(np.concatenate([t[:, places] for t in tables])) + 0.0,
-            scores=np.concatenate([each.scores for each in strings]) + 0.0,
-            sparse_columns=np.concatenate([entries[1] for entries in in_sparse]).astype(np.int32),
-            sparse_values=np.concatenate(
-                [t[:, sparse][entries] for t, entries in zip(tables, in_sparse, strict=True)]
-            ),
-            sparse_offsets=offsets_of(
-                np.concatenate(
-                    [
-                        np.bincount(e[0], minlength=n)
-                        for e, n in zip(in_sparse, counts, strict=True)
-                    ]
-                )
-            ),
-        )
-        if has_links:
-            links = np.concatenate([each.links for each in strings])
-            offsets = _chained([each.link_offsets for each in strings])
-            width = 1 + int(links.max(initial=0))
-            keys = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)) * width + links[:, 0]
-            keys = keys * width + links[:, 1]
-            keys.sort()  # by row, source and target
-            links = np.stack([keys // width % width, keys % width], axis=1).astype(np.int32)
-            rows = rows._replace(links=links, link_offsets=offsets)
-        names = tuple(name for name in columns.features if name in columns.sparse)
-        return ListArrays(rows, tuple(dense), names, has_links, self.files[0])
 
-
-def _chained(offsets: Sequence[IntArray]) -> IntArray:
-    """Return the offsets of arrays that are joined."""
-    return offsets_of(np.concatenate([np.diff(each) for each in offsets]))
+def _rows_of(strings: Strings, segment: int, dense: Sequence[int], sparse: Sequence[int]) -> Rows:
+    """Return strings as hypotheses of a segment, with the features of some columns."""
+    count = len(strings.scores)
+    table = np.round(strings.features, 9) + 0.0  # without the noise of sums, numbers are short
+    offsets, links = strings.link_offsets, strings.links
+    width = 1 + int(links.max(initial=0))
+    keys = np.repeat(np.arange(count), np.diff(offsets)) * width + links[:, 0]
+    keys = keys * width + links[:, 1]
+    keys.sort()  # by row, source and target
+    rows = empty_rows(count, features=0, stats=0)._replace(
+        segments=np.full(count, segment),
+        tokens=strings.tokens,
+        token_offsets=strings.token_offsets,
+        links=np.stack([keys // width % width, keys % width], axis=1).astype(np.int32),
+        link_offsets=offsets,
+        features=np.ascontiguousarray(table[:, dense]),
+        scores=strings.scores + 0.0,
+    )
+    in_sparse = table[:, sparse]
+    of_rows, columns = np.nonzero(in_sparse)
+    return with_sparse(rows, of_rows, columns, in_sparse[of_rows, columns])
 
 
 def read_graphs(
     paths: Iterable[Path | str],
-    reader: GraphReader | None,
+    reader: GraphReader | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> Graphs:
     """Read graphs; a second call in the same process uses what the first one read.
@@ -295,7 +245,7 @@ def read_graphs(
     Raises
     ------
     InputError
-        A file is missing, or not what it should be.
+        A file is missing, or not what it should be; the message says which line and segment.
     """
     files = tuple(files_of(paths))
     return _read(files, reader, vocabulary, stamps(files))
@@ -303,12 +253,21 @@ def read_graphs(
 
 @lru_cache(maxsize=2)  # those to tune on, and those of a test set
 def _read(
-    paths: tuple[Path | str, ...],
+    files: tuple[Path | str, ...],
     reader: GraphReader | None,
     vocabulary: Vocabulary | None,
     _: tuple[tuple[int, int], ...],
 ) -> Graphs:
-    return Graphs.read(paths, reader, vocabulary)
+    columns = Columns(Vocabulary() if vocabulary is None else vocabulary)
+    reader, blocks = blocks_in(files, reader)
+    where, segments = tuple(zip(*((block.where, block.segment) for block in blocks), strict=True))
+    graphs = tuple(reader.graph(block, columns) for block in blocks)
+    arcs = sum(len(graph.spans) for graph in graphs) // len(graphs)
+    notice(
+        f"{called(files[0])}: {reader.title}, {counted(len(graphs), 'graph')}, {arcs} arcs on "
+        f"average"
+    )
+    return Graphs(where, segments, graphs, columns, reader.has_links)
 
 
 def drawn_around(

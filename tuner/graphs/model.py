@@ -1,4 +1,4 @@
-"""A search graph as flat arrays."""
+"""Search graphs as flat arrays, made of arcs in any order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from portmert.metrics._base import (
     FloatArray,
     IntArray,
-    TokenArray,
     Vocabulary,
     offsets_of,
     rows_taken,
@@ -20,7 +19,7 @@ from portmert.metrics._base import (
 from ..base.errors import counted
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from . import _best_string_kernels as kernels
-from ._best_string_kernels import Arcs
+from ._best_string_kernels import Graph
 
 MOST_ARCS = 2_000_000
 """Arcs of one segment: while they are read, 2.2 GB with two features each."""
@@ -96,107 +95,69 @@ class Columns:
         return vector
 
 
-@dataclass(frozen=True, eq=False)
-class Graph:
-    """A segment's graph, without what no whole derivation has; the last node is the goal.
+def ordered_graph(
+    heads: ArrayLike,
+    tails: tuple[ArrayLike, ArrayLike],
+    body: tuple[ArrayLike, ArrayLike],
+    features: tuple[ArrayLike, ArrayLike, ArrayLike],
+    *,
+    spans: IntArray | None = None,
+    goal: int,
+) -> Graph:
+    """Order nodes and arcs, and drop those that no whole derivation has.
 
     Parameters
     ----------
-    arcs : Arcs
-    has_spans : bool
-        Whether the source words of its arcs are known.
+    heads : (A,)
+        Any node of 0..N-1.
+    tails, body
+        Offsets (A + 1,) and values, see `Graph`.
+    features
+        Offsets (A + 1,), columns and values.
+
+    Raises
+    ------
+    GraphError
+        There is a cycle, or no derivation.
     """
-
-    arcs: Arcs
-    has_spans: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        heads: ArrayLike,
-        tails: tuple[ArrayLike, ArrayLike],
-        body: tuple[ArrayLike, ArrayLike],
-        features: tuple[ArrayLike, ArrayLike, ArrayLike],
-        *,
-        spans: IntArray | None = None,
-        goal: int,
-    ) -> Graph:
-        """Order nodes and arcs, and drop those that no whole derivation has.
-
-        Parameters
-        ----------
-        heads : (A,)
-            Any node of 0..N-1.
-        tails, body
-            Offsets (A + 1,) and values, see `_best_string_kernels`.
-        features
-            Offsets (A + 1,), columns and values.
-
-        Raises
-        ------
-        GraphError
-            There is a cycle, or no derivation.
-        """
-        heads, tail_offsets, tail_nodes = (
-            np.asarray(values, dtype=np.int64) for values in (heads, *tails)
-        )
-        nodes = 1 + max(goal, int(heads.max(initial=0)), int(tail_nodes.max(initial=0)))
-        cycle, numbers = kernels.order_nodes(heads, tail_offsets, tail_nodes, nodes, goal)
-        if cycle >= 0:
-            raise GraphError(f"node {cycle} is behind itself; expected a graph without cycles")
-        if numbers[goal] < 0:
-            raise GraphError("no path leads from the start to the end")
-        new_heads, new_tails = numbers[heads], numbers[tail_nodes]
-        ends = np.concatenate([[0], np.cumsum(new_tails < 0)])[tail_offsets]
-        kept = np.flatnonzero((new_heads >= 0) & (np.diff(ends) == 0))
-        order = kept[np.argsort(new_heads[kept], kind="stable")]
-
-        taken = [rows_taken(np.asarray(o, dtype=np.int64), order) for o, *_ in (body, features)]
-        tail_places, new_tail_offsets = rows_taken(tail_offsets, order)
-        (body_places, body_offsets), (feature_places, feature_offsets) = taken
-        return cls(
-            Arcs(
-                np.searchsorted(new_heads[order], np.arange(numbers[goal] + 2)),
-                new_tail_offsets,
-                new_tails[tail_places],
-                body_offsets,
-                np.asarray(body[1], dtype=np.int32)[body_places],
-                feature_offsets,
-                np.asarray(features[1], dtype=np.int32)[feature_places],
-                np.asarray(features[2], dtype=np.float64)[feature_places] + 0.0,
-                np.full((len(order), 2), -1) if spans is None else spans[order],
-            ),
-            spans is not None,
-        )
-
-    def __len__(self) -> int:
-        """Return the number of arcs."""
-        return len(self.arcs.body_offsets) - 1
-
-    def best(self, weights: FloatArray, size: int) -> Strings:
-        """Return the `size` best distinct strings under the weights of the columns."""
-        scores = kernels.score_arcs(self.arcs, weights)
-        best, tokens, token_offsets, used, used_offsets, links, link_offsets = (
-            kernels.best_strings(self.arcs, scores, size)
-        )
-        table = kernels.sum_features(self.arcs, used, used_offsets, len(weights))
-        table = np.round(table, 9)  # without the noise of sums, numbers are short
-        return Strings(best, tokens, token_offsets, table, links, link_offsets)
+    heads, tail_offsets, tail_nodes = (
+        np.asarray(values, dtype=np.int64) for values in (heads, *tails)
+    )
+    nodes = 1 + max(goal, int(heads.max(initial=0)), int(tail_nodes.max(initial=0)))
+    arc_of_tail = np.repeat(np.arange(len(heads)), np.diff(tail_offsets))
+    cycle, numbers, lacking = kernels.order_nodes(
+        heads,
+        tail_offsets,
+        tail_nodes,
+        (_firsts(heads, nodes), np.argsort(heads, kind="stable")),
+        (_firsts(tail_nodes, nodes), arc_of_tail[np.argsort(tail_nodes, kind="stable")]),
+        goal,
+    )
+    if cycle >= 0:
+        raise GraphError(f"node {cycle} is behind itself; expected a graph without cycles")
+    if numbers[goal] < 0:
+        raise GraphError("no path leads from the start to the end")
+    kept = np.flatnonzero((numbers[heads] >= 0) & (lacking == 0))
+    order = kept[np.argsort(numbers[heads[kept]], kind="stable")]
+    tail_places, new_tail_offsets = rows_taken(tail_offsets, order)
+    body_places, body_offsets = rows_taken(np.asarray(body[0], dtype=np.int64), order)
+    feature_places, feature_offsets = rows_taken(np.asarray(features[0], dtype=np.int64), order)
+    return Graph(
+        _firsts(numbers[heads[order]], numbers[goal] + 1),
+        new_tail_offsets,
+        numbers[tail_nodes[tail_places]],
+        body_offsets,
+        np.asarray(body[1], dtype=np.int32)[body_places],
+        feature_offsets,
+        np.asarray(features[1], dtype=np.int32)[feature_places],
+        np.asarray(features[2], dtype=np.float64)[feature_places] + 0.0,
+        np.full((len(order), 2), -1) if spans is None else spans[order],
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Strings:
-    """K strings of a graph, best first; the arrays are those of the kernel `best_strings`.
-
-    `features` (K, C) are the sums over the arcs of each derivation.
-    """
-
-    scores: FloatArray
-    tokens: TokenArray
-    token_offsets: IntArray
-    features: FloatArray
-    links: TokenArray
-    link_offsets: IntArray
+def _firsts(nodes_of_arcs: IntArray, nodes: int) -> IntArray:
+    """Return (nodes + 1,) where the arcs of each node begin, if they stand in the nodes' order."""
+    return offsets_of(np.bincount(nodes_of_arcs, minlength=nodes))
 
 
 class Builder:
@@ -211,13 +172,9 @@ class Builder:
     def __init__(self, columns: Columns) -> None:
         self.columns = columns
         self.heads: list[int] = []
-        self.tail_counts: list[int] = []
-        self.tails: list[int] = []
-        self.body_counts: list[int] = []
-        self.body: list[int] = []
-        self.feature_counts: list[int] = []
-        self.feature_columns: list[int] = []
-        self.values: list[float] = []
+        self.tails, self.tail_offsets = list[int](), [0]
+        self.body, self.body_offsets = list[int](), [0]
+        self.feature_columns, self.values, self.feature_offsets = list[int](), list[float](), [0]
 
     def arc(
         self,
@@ -227,35 +184,41 @@ class Builder:
         features: Iterable[tuple[int, float]] = (),
     ) -> None:
         """Add an arc; its body is words, and -1 - t for tail t."""
-        items = [
-            item if isinstance(item, int) else self.columns.vocabulary.add(item) for item in body
-        ]
-        pairs = [pair for pair in features if pair[1] != 0.0]
+        add = self.columns.vocabulary.add
         self.heads.append(head)
-        self.tail_counts.append(len(tails))
-        self.tails.extend(tails)
-        self.body_counts.append(len(items))
-        self.body.extend(items)
-        self.feature_counts.append(len(pairs))
-        self.feature_columns.extend(column for column, _ in pairs)
-        self.values.extend(value for _, value in pairs)
+        self.tails += tails
+        self.tail_offsets.append(len(self.tails))
+        self.body += [item if isinstance(item, int) else add(item) for item in body]
+        self.body_offsets.append(len(self.body))
+        for column, value in features:
+            if value != 0.0:
+                self.feature_columns.append(column)
+                self.values.append(value)
+        self.feature_offsets.append(len(self.values))
 
     def step(self, tail: int, head: int, words: str, features: Mapping[int, float]) -> None:
         """Add an arc of a lattice, which writes words behind those before it."""
         self.arc(head, (tail,), (-1, *words.split()), features.items())
 
-    def graph(self, goal: int) -> Graph:
+    def graph(self, goal: int, *, start: int | None = None) -> Graph:
         """Return the graph.
+
+        Parameters
+        ----------
+        start
+            The first node of a lattice, which has the empty string.
 
         Raises
         ------
         GraphError
             There is a cycle, or no derivation.
         """
-        return Graph.of(
+        if start is not None:
+            self.arc(start, (), ())
+        return ordered_graph(
             self.heads,
-            (offsets_of(self.tail_counts), self.tails),
-            (offsets_of(self.body_counts), self.body),
-            (offsets_of(self.feature_counts), self.feature_columns, self.values),
+            (self.tail_offsets, self.tails),
+            (self.body_offsets, self.body),
+            (self.feature_offsets, self.feature_columns, self.values),
             goal=goal,
         )

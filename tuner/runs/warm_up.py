@@ -14,7 +14,7 @@ from portmert.metrics._m2 import gold_row
 from .. import families
 from ..base.warn import collected_notices
 from ..components import registry
-from ..graphs.collection import Graphs
+from ..graphs.collection import read_graphs
 from ..nbest import model, read
 from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from ..search import DEFAULT_OPTIMIZER
@@ -90,7 +90,7 @@ def _read_graph(folder: Path) -> None:
     """Read a search graph and list its strings."""
     (folder / "graph").write_text("((('a',-1.0,1),('b',-2.0,1),),)")
     with collected_notices():
-        graphs = Graphs.read([folder / "graph"])
+        graphs = read_graphs([folder / "graph"])
         graphs.nbest([graphs.start()], [2])
 
 

@@ -7,6 +7,7 @@ derives from `GraphReader`. The command line and `auto` find it by its class's n
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple, NoReturn
@@ -18,7 +19,8 @@ from ...base.components import Component
 from ...base.errors import InputError, counted, shown
 from ...base.files import decode_line
 from ...base.numbers import FINITE, parse_number
-from ..model import MOST_ARCS, Columns, Graph, GraphError
+from .._best_string_kernels import Graph
+from ..model import MOST_ARCS, Columns, GraphError
 
 
 class Block(NamedTuple):
@@ -44,6 +46,10 @@ class Block(NamedTuple):
         """Raise the error of a line of the block, from 0."""
         segment = f"segment {shown(self.segment)}: " if self.segment else ""
         raise InputError(f"{self.where}:{self.line + line}: {segment}{message}")
+
+    def shown(self) -> str:
+        """Return how it begins, for a message."""
+        return shown(self.data[:60].decode("utf-8", "replace"))
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the lines that are not blank and their numbers, from 0."""
@@ -73,18 +79,29 @@ class GraphReader(Component):
 
     title: ClassVar[str]
     """The name of the format for users."""
+    begins: ClassVar[re.Pattern[str]]
+    """How graphs of this format begin, and no others."""
     arc_mark: ClassVar[bytes] = b"\n"
     """What stands once for each arc: arcs are counted before they are read."""
+    has_links: ClassVar[bool] = False
+    """Whether graphs have `spans`."""
     _family: ClassVar[str] = "graph-reader"
 
     @classmethod
-    @abstractmethod
     def recognises(cls, head: str) -> bool:
         """Whether the first lines of a graph can only be of this format."""
+        return cls.begins.search(head) is not None
 
     def blocks(self, file: Block) -> Iterator[Block]:
         """Yield the graphs of a file that holds several in the format's own way; else itself."""
         yield file
+
+    def each_line(self, file: Block) -> Iterator[Block]:
+        """Yield each line that is not blank; several are numbered. For `blocks`."""
+        lines = [pair for pair in enumerate(file.data.split(b"\n")) if pair[1].strip()]
+        for segment, (number, line) in enumerate(lines):
+            name = file.segment if len(lines) == 1 else str(segment)
+            yield file._replace(segment=name, line=file.line + number, data=line)
 
     def graph(self, block: Block, columns: Columns) -> Graph:
         """Return the graph of a segment.

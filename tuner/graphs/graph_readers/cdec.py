@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ..model import Builder, Columns, Graph, GraphError
+from .._best_string_kernels import Graph
+from ..model import Builder, Columns, GraphError
 from ._base import Block, GraphReader
-from .plf import lines_as_blocks
 
 _TAIL = re.compile(r"\[(?:[^\[\]\s]*,)?([1-9][0-9]{0,2})\]")
 
@@ -26,15 +25,8 @@ class CdecJson(GraphReader):
 
     title: ClassVar[str] = "cdec JSON"
     arc_mark: ClassVar[bytes] = b'"rule"'
-
-    @classmethod
-    def recognises(cls, head: str) -> bool:
-        """Whether it begins with the rules or the features of a hypergraph."""
-        return re.match(r'\{\s*"(rules|features|is_sorted)"\s*:', head) is not None
-
-    def blocks(self, file: Block) -> Iterator[Block]:
-        """Yield each line."""
-        return lines_as_blocks(file)
+    begins: ClassVar[re.Pattern[str]] = re.compile(r'\A\{\s*"(rules|features|is_sorted)"\s*:')
+    blocks = GraphReader.each_line
 
     def parsed(self, block: Block, columns: Columns) -> Graph:
         """Return the graph of a segment."""

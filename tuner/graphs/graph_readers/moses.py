@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NoReturn
 
@@ -17,7 +16,8 @@ from ...base.errors import counted, shown
 from ...base.numbers import LARGEST
 from ...weights.feature_weights import FeatureNames, read_weights
 from ...weights.moses_ini import read_moses_ini
-from ..model import Builder, Columns, Graph, GraphError
+from .._best_string_kernels import Graph
+from ..model import Builder, Columns, GraphError, ordered_graph
 from ._base import Block, GraphReader, check_count
 
 _ARC = re.compile(
@@ -43,11 +43,8 @@ class Osgx(GraphReader):
     config: Path | None = None
 
     title: ClassVar[str] = "Moses' extended search graph"
-
-    @classmethod
-    def recognises(cls, head: str) -> bool:
-        """Whether a line begins with a segment and a hypothesis."""
-        return re.match(r"\d+ hyp=\d+ ", head) is not None
+    begins: ClassVar[re.Pattern[str]] = re.compile(r"\A\d+ hyp=\d+ ")
+    has_links: ClassVar[bool] = True
 
     def blocks(self, file: Block) -> Iterator[Block]:
         """Yield the lines of each segment."""
@@ -74,9 +71,7 @@ class Osgx(GraphReader):
         if len(rows) != len(lines) or any(row[0] != segment for row in rows):
             self._refuse(block, segment)
         if not rows:  # an empty source
-            builder = Builder(columns)
-            builder.arc(0, (), ())
-            return replace(builder.graph(0), has_spans=True)
+            return Builder(columns).graph(0, start=0)
         _, hypotheses, tails, recombined, forward, first, last, cores, sparse, outs = zip(
             *rows, strict=True
         )
@@ -92,7 +87,7 @@ class Osgx(GraphReader):
         features = self._features(block, lines, cores, sparse, columns)
         spans = np.full((arcs + ends + 1, 2), -1)
         spans[:arcs] = np.array([first, last], dtype=np.int64).T
-        return Graph.of(
+        return ordered_graph(
             [*places[:arcs], *[goal] * ends, places[-1]],
             ([*range(arcs + ends + 1), arcs + ends], [*places[arcs:-1], *final]),
             (offsets_of([*map(len, bodies), 0]), [item for body in bodies for item in body]),
@@ -194,11 +189,9 @@ class MosesHypergraph(GraphReader):
     """
 
     title: ClassVar[str] = "Moses' hypergraph"
-
-    @classmethod
-    def recognises(cls, head: str) -> bool:
-        """Whether the header of the format stands there."""
-        return head.startswith("# target ||| features ||| source-covered")
+    begins: ClassVar[re.Pattern[str]] = re.compile(
+        r"\A# target \|\|\| features \|\|\| source-covered"
+    )
 
     def parsed(self, block: Block, columns: Columns) -> Graph:
         """Return the graph of a segment."""

@@ -11,7 +11,8 @@ from pydantic.dataclasses import dataclass
 
 from ...base.errors import InputError, counted, shown
 from ...base.files import read_lines
-from ..model import Builder, Columns, Graph, GraphError
+from .._best_string_kernels import Graph
+from ..model import Builder, Columns, GraphError
 from ._base import Block, GraphReader
 
 _EMPTY = {"<eps>", "<epsilon>", "<s>", "</s>", "#0"}
@@ -83,8 +84,7 @@ class Openfst(GraphReader):
         goal = len(states)
         for final, values in finals:
             builder.step(final, goal, "", values)
-        builder.arc(0, (), ())
-        return builder.graph(goal)
+        return builder.graph(goal, start=0)
 
     def _split(self, block: Block, number: int, row: list[str]) -> tuple[list[str], list[float]]:
         """Return states and words of a line, and its costs: 0 where it has none."""

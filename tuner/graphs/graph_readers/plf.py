@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
 from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import shown
-from ..model import Builder, Columns, Graph
+from .._best_string_kernels import Graph
+from ..model import Builder, Columns
 from ._base import Block, GraphReader
-
-
-def lines_as_blocks(file: Block) -> Iterator[Block]:
-    """Yield each line that is not blank; several are numbered."""
-    lines = [pair for pair in enumerate(file.data.split(b"\n")) if pair[1].strip()]
-    for segment, (number, line) in enumerate(lines):
-        name = file.segment if len(lines) == 1 else str(segment)
-        yield file._replace(segment=name, line=file.line + number, data=line)
 
 
 @dataclass(frozen=True)
@@ -31,15 +24,8 @@ class Plf(GraphReader):
 
     title: ClassVar[str] = "PLF"
     arc_mark: ClassVar[bytes] = b"',"
-
-    @classmethod
-    def recognises(cls, head: str) -> bool:
-        """Whether it begins with three brackets and a quoted word."""
-        return head.replace(" ", "").startswith(("((('", '((("'))
-
-    def blocks(self, file: Block) -> Iterator[Block]:
-        """Yield each line."""
-        return lines_as_blocks(file)
+    begins: ClassVar[re.Pattern[str]] = re.compile(r"""\A *\( *\( *\( *['"]""")
+    blocks = GraphReader.each_line
 
     def parsed(self, block: Block, columns: Columns) -> Graph:
         """Return the graph of a segment."""
@@ -70,5 +56,4 @@ class Plf(GraphReader):
                         for place, value in zip(places, numbers, strict=True)
                     }
                 builder.step(node, head, word if word != "*EPS*" else "", values)
-        builder.arc(0, (), ())
-        return builder.graph(len(nodes))
+        return builder.graph(len(nodes), start=0)

@@ -10,7 +10,8 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import shown
-from ..model import Builder, Columns, Graph, GraphError
+from .._best_string_kernels import Graph
+from ..model import Builder, Columns, GraphError
 from ._base import Block, GraphReader, check_count
 
 _FIELD = re.compile(r'([A-Za-z]\w*)=("(?:[^"\\]|\\.)*"|\S*)')
@@ -45,13 +46,9 @@ class Slf(GraphReader):
     silent: str = ""
 
     title: ClassVar[str] = "SLF"
-
-    @classmethod
-    def recognises(cls, head: str) -> bool:
-        """Whether the header has a version, or the numbers of nodes and links."""
-        return (
-            re.search(r"^(VERSION=|N(ODES)?=\d+\s+L(INKS)?=\d+)", head, re.MULTILINE) is not None
-        )
+    begins: ClassVar[re.Pattern[str]] = re.compile(
+        r"^(VERSION=|N(ODES)?=\d+\s+L(INKS)?=\d+)", re.MULTILINE
+    )
 
     def blocks(self, file: Block) -> Iterator[Block]:
         """Yield the lattice, named as its header says if the file has no name."""
@@ -138,8 +135,7 @@ class Slf(GraphReader):
             columns.start.setdefault(name, (scale,))
         start = self._end(block, header, "start", set(nodes) - heads)
         goal = self._end(block, header, "end", set(nodes) - tails)
-        builder.arc(start, (), ())
-        return builder.graph(goal)
+        return builder.graph(goal, start=start)
 
     def _log(self, value: float, base: float) -> float:
         """Return a natural logarithm; of base 0, values are probabilities."""

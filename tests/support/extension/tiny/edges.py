@@ -22,8 +22,7 @@ class Edges(GraphReader):
 
     def parsed(self, block, columns):
         builder = Builder(columns)
-        builder.arc(0, (), ())
         rows = [line.split() for _, line in block.lines()][1:]
         for tail, head, word in rows:
             builder.step(int(tail), int(head), word, {columns.of("one")[0]: 1.0})
-        return builder.graph(max(int(head) for _, head, _ in rows))
+        return builder.graph(max(int(head) for _, head, _ in rows), start=0)
