@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from . import _orders, _shared
+from . import _shared, _word_orders
 from ._base import Batch, FloatArray, Metric
 from .bleu import bleu_parts, bleu_score, bleu_stat_names, bleu_stats
 from .kernels.word_orders import AGREEMENT, DISCORDANCE
@@ -22,10 +22,10 @@ LR_MAX_ORDER = 4
 
 
 @dataclass(frozen=True)
-class _MeanOrder(_shared.WeightedMean, _orders.Ordered):
+class _MeanOrder(_shared.WeightedMean, _word_orders.Ordered):
     """Averages a measure of word order; a segment counts by its closest reference length."""
 
-    order: ClassVar[_orders.Order]
+    order: ClassVar[_word_orders.Order]
 
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3 and table 10"
 
@@ -52,8 +52,8 @@ class V(_MeanOrder):
     reference is empty.
     """
 
-    order: ClassVar[_orders.Order] = "v"
-    scale: ClassVar[_orders.Scale] = "linear"  # type: ignore[misc]  # no option here
+    order: ClassVar[_word_orders.Order] = "v"
+    scale: ClassVar[_word_orders.Scale] = "linear"  # type: ignore[misc]  # no option here
     tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 11-16"
 
@@ -66,7 +66,7 @@ class Rho(_MeanOrder):
     reference is empty.
     """
 
-    order: ClassVar[_orders.Order] = "rho"
+    order: ClassVar[_word_orders.Order] = "rho"
     tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
 
 
@@ -78,11 +78,11 @@ class Tau(_MeanOrder):
     reference is empty.
     """
 
-    order: ClassVar[_orders.Order] = "tau"
+    order: ClassVar[_word_orders.Order] = "tau"
 
 
 @dataclass(frozen=True)
-class _Similarity(_shared.WeightedMean, _orders.Linked):
+class _Similarity(_shared.WeightedMean, _word_orders.Linked):
     """Measures the similarity of word order times a brevity factor, as LRscore does.
 
     A subclass says which measure it takes (`measure`).
@@ -94,7 +94,7 @@ class _Similarity(_shared.WeightedMean, _orders.Linked):
         mean over all (`average`).
     """
 
-    encoding: _orders.Encoding = "rank"
+    encoding: _word_orders.Encoding = "rank"
     refchoice: RefChoice = "closest"
 
     measure: ClassVar[Measure]
@@ -114,14 +114,14 @@ class _Similarity(_shared.WeightedMean, _orders.Linked):
         else:
             values = 1.0 - np.sqrt(self.pairs(batch, DISCORDANCE))
         if values.size:
-            lengths, reference_lengths = _orders.pair_lengths(batch)
+            lengths, reference_lengths = _word_orders.pair_lengths(batch)
             damped = values * _shared.length_penalty(reference_lengths, lengths)
             damped = np.where((lengths > 0.0) & (reference_lengths > 0.0), damped, 0.0)
             if self.refchoice == "closest":
-                values = np.maximum.reduceat(damped, _orders.pair_starts(batch))
+                values = np.maximum.reduceat(damped, _word_orders.pair_starts(batch))
             else:
-                values = np.add.reduceat(damped, _orders.pair_starts(batch))
-                values = values / _orders.references_each(batch)
+                values = np.add.reduceat(damped, _word_orders.pair_starts(batch))
+                values = values / _word_orders.references_each(batch)
         return np.column_stack([values, np.ones_like(values)])
 
 
@@ -136,7 +136,7 @@ class Hamming(_Similarity):
     """
 
     measure: ClassVar[Measure] = "hamming"
-    encoding: ClassVar[_orders.Encoding] = "rank"  # type: ignore[misc]  # no option here
+    encoding: ClassVar[_word_orders.Encoding] = "rank"  # type: ignore[misc]  # no option here
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class LrHamming(_LrScore):
     """
 
     measure: ClassVar[Measure] = "hamming"
-    encoding: ClassVar[_orders.Encoding] = "rank"  # type: ignore[misc]  # no option here
+    encoding: ClassVar[_word_orders.Encoding] = "rank"  # type: ignore[misc]  # no option here
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from . import _orders, _shared
+from . import _shared, _word_orders
 from ._base import Batch, FloatArray, Metric
 from ._elementary import power
 from .bleu import geometric_precision
@@ -103,13 +103,13 @@ class _PortOptions(Metric):
     """
 
     alpha: Annotated[float, Ge(0), Le(100)] = 0.25
-    order: _orders.Order = "v"
+    order: _word_orders.Order = "v"
     recall_cap: bool = False
 
 
 # The options of the last base come first.
 @dataclass(frozen=True)
-class Port(_orders.Ordered, _PortOptions, _Counted):
+class Port(_word_orders.Ordered, _PortOptions, _Counted):
     """Computes the harmonic mean of Qmean (n-gram precision, recall) and a measure of word order.
 
     Chen, Kuhn and Larkin 2012: PORT = 2 / (1 / Qmean + 1 / v^alpha).
@@ -153,7 +153,7 @@ class PortRho(Port):
     Section 3.3 of the PORT paper compares it with v.
     """
 
-    order: ClassVar[_orders.Order] = "rho"  # type: ignore[misc]  # no option here
+    order: ClassVar[_word_orders.Order] = "rho"  # type: ignore[misc]  # no option here
     tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3"
 
@@ -165,7 +165,7 @@ class PortTau(Port):
     Section 3.3 of the PORT paper compares it with v.
     """
 
-    order: ClassVar[_orders.Order] = "tau"  # type: ignore[misc]  # no option here
+    order: ClassVar[_word_orders.Order] = "tau"  # type: ignore[misc]  # no option here
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3"
 
 

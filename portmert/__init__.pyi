@@ -18,9 +18,9 @@ from .tuner.api.comparing import compare as compare
 from .tuner.api.crossvalidating import crossval as crossval
 from .tuner.api.human_evaluation import make_sheets as make_sheets
 from .tuner.api.human_evaluation import read_sheets as read_sheets
-from .tuner.api.judging import metaeval as metaeval
 from .tuner.api.lists import Lists as Lists
 from .tuner.api.lists import ReadOptions as ReadOptions
+from .tuner.api.metric_evaluation import metaeval as metaeval
 from .tuner.api.metric_training import TrainedMetric as TrainedMetric
 from .tuner.api.metric_training import train_metric as train_metric
 from .tuner.api.optimizing import Search as Search

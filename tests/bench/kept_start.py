@@ -42,7 +42,7 @@ from portmert.tuner.base.context import using
 from portmert.tuner.base.tables import aligned
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import best_hypotheses
-from portmert.tuner.search import optimization, unseen
+from portmert.tuner.search import unseen, weight_search
 from portmert.tuner.search.optimizers import bagged
 from portmert.tuner.search.problem import finite, oriented_scores
 from portmert.tuner.search.stat_tables import statistics_table
@@ -105,8 +105,8 @@ class Pool:
 
     def learnt_elsewhere(self, segments: tuple[int, ...], split: int) -> FeatureWeights:
         """Return what the default learns from other segments."""
-        setup = optimization.Setup(bagged.Bagged(), starts=(self.filled("own"),), seed=split + 1)
-        return optimization.find_weights(
+        setup = weight_search.Setup(bagged.Bagged(), starts=(self.filled("own"),), seed=split + 1)
+        return weight_search.find_weights(
             self.nbest, self.stats, self.metric, setup, segments=np.array(segments)
         ).weights
 
@@ -121,8 +121,8 @@ def case(
     """Learn once, as the default does, and return what rules need and what they would get."""
     dev, test, _ = pool.parts(size, split)
     optimizer = bagged.Bagged(**options)
-    setup = optimization.Setup(optimizer, starts=(start,), seed=split + 1)
-    space = optimization._search_space(pool.nbest, pool.stats, pool.metric, setup, segments=dev)
+    setup = weight_search.Setup(optimizer, starts=(start,), seed=split + 1)
+    space = weight_search._search_space(pool.nbest, pool.stats, pool.metric, setup, segments=dev)
     problem, bounds = space.searched, space.variables.bounds
     vector = bounds.clip(space.variables.reduce(space.starts[0]))
     begin = time.process_time()

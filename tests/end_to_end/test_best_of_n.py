@@ -12,7 +12,7 @@ import pytest
 import portmert
 from portmert.tuner.api.rerank_tuning import elected
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.nbest.extra import answers_of, read_numbers
+from portmert.tuner.nbest.feature_files import answers_of, read_numbers
 from tests.bench import best_of_n
 from tests.support.cli import run
 from tests.support.places import CONFIGS, ROOT

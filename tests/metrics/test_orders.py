@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from portmert.metrics._base import Ragged, Texts, Vocabulary
-from portmert.metrics._orders import word_orders
+from portmert.metrics._word_orders import word_orders
 from portmert.metrics.kernels import word_orders as _kernels
 from portmert.metrics.orders import Hamming, Kendall, LrHamming, LrKendall, Rho, Tau, V
 from tests.metrics.test_port import EXAMPLE

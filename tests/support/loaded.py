@@ -13,7 +13,7 @@ from portmert.metrics.bleu import Bleu
 from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.problem import StatTable, TuningProblem
 
-for name in ("portmert.tuner.api.counts", "jinja2", "scipy.special", "tabulate"):
+for name in ("portmert.tuner.api.known_statistics", "jinja2", "scipy.special", "tabulate"):
     importlib.import_module(name)
 
 _EACH, _ALL = np.arange(3), np.array([0, 2])

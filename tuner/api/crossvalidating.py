@@ -19,7 +19,7 @@ from ..search import DEFAULT_OPTIMIZER
 from ..search.length_penalty import penalised
 from ..search.optimizers._base import Optimizer
 from . import optimizing
-from .counts import Mean
+from .known_statistics import Mean
 from .lists import Lists, ListsLike, as_lists
 from .texts import PathLike
 

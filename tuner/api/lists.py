@@ -20,7 +20,7 @@ from ..base.warn import notices_behind
 from ..components import registry
 from ..components.features import Feature, with_features
 from ..graphs.collection import BestStrings
-from ..nbest import check, join
+from ..nbest import check, systems
 from ..nbest import read as files
 from ..nbest.model import NBest, best_hypotheses
 from ..nbest.moses_dat import DatLists, read_dat
@@ -35,7 +35,7 @@ from ..texts.corpus import References
 from ..texts.statistics import needs_of
 from ..weights.feature_weights import FeatureWeights, read_weights
 from . import texts
-from .counts import ArrayLists, CountedLists, lists_of_arrays
+from .known_statistics import ArrayLists, CountedLists, lists_of_arrays
 from .segments import ListsAsRead, Sides
 from .texts import PathLike, TextLike, text_files
 
@@ -509,13 +509,13 @@ class Lists:
 
         if not self.systems:
             return read(sources)
-        groups = join.groups_of(self.systems, len(sources))
+        groups = systems.groups_of(self.systems, len(sources))
 
         lists = []
         for name, members in groups:
             with notices_behind(name):
                 lists.append(read(sources[members]))
-        return join.joined_systems(lists, [name for name, _ in groups])
+        return systems.joined_systems(lists, [name for name, _ in groups])
 
     def scored_by(self, metrics: Iterable[Metric]) -> Lists:
         """Return the lists without segments that lack a score computed outside.

@@ -28,7 +28,7 @@ from ..evaluation.report import Report
 from ..evaluation.reproduction.document import read_published
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import open_annotator
-from . import judging, texts
+from . import metric_evaluation, texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ class _Halves:
 
 def _read(judged: JudgedSet, preparation: prepare.Preparation) -> tuple[Judged, IntArray, Batch]:
     """Return the human scores, the segments that have them of all systems, and all texts."""
-    scores, batch = judging.read_judged(judged, preparation)
+    scores, batch = metric_evaluation.read_judged(judged, preparation)
     if preparation.annotator is not None:
         notice(prepare.coverage(preparation.annotator))
     scored, used = data.judged(scores, batch)

@@ -37,17 +37,17 @@ from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import Contribution
 from ..search.contributions import contributions as contributions_of
+from ..search.error_surface import Surface, surfaces
 from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penalised
-from ..search.optimization import Setup
 from ..search.optimizers._base import Optimizer
 from ..search.problem import StatTable, TuningProblem
 from ..search.results import Confidence, Optimized, OtherScore
-from ..search.surface import Surface, surfaces
 from ..search.weight_bootstrap import bootstrap, confidence
+from ..search.weight_search import Setup
 from ..texts import corpus, statistics
 from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
-from .counts import CountedLists, counted_by
+from .known_statistics import CountedLists, counted_by
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike, preparing
 

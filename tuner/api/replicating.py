@@ -45,10 +45,10 @@ from ..runs.replicas import SCORES, Chosen, Replicas, write_result
 from ..search.averaging import averaged_within, spread_size
 from ..search.contributions import contributions
 from ..search.length_penalty import penalised
-from ..search.optimization import Setup, find_weights
 from ..search.oracle import oracle
 from ..search.problem import StatTable
 from ..search.results import Optimized
+from ..search.weight_search import Setup, find_weights
 from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file

@@ -32,7 +32,7 @@ from ..evaluation.comparison.systems import TestSet
 from ..evaluation.formatting import ShownMetric, p_or_dash
 from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
-from ..nbest.extra import answers_of, numbers_of
+from ..nbest.feature_files import answers_of, numbers_of
 from ..nbest.model import NBest, model_scores
 from ..runs.inputs import read_inputs
 from ..runs.replicas import Chosen, Replicas

@@ -16,7 +16,7 @@ from ._help import Command
 from ._kinds import FILE
 from ._signatures import options
 
-METAEVAL = "tuner.api.judging.metaeval"
+METAEVAL = "tuner.api.metric_evaluation.metaeval"
 JUDGED = "tuner.evaluation.human_scores.JudgedSet"
 OPTIONAL = {"required": False}
 

@@ -40,7 +40,7 @@ from ..base import options
 from ..base.errors import InputError, ProgramError, counted, faults_at
 from ..base.numbers import parse_finite
 from ..base.programs import end, start, undisturbed
-from ..nbest.extra import keyed_numbers_of, read_numbers
+from ..nbest.feature_files import keyed_numbers_of, read_numbers
 from ..nbest.model import NBest
 
 BARS = "|||"

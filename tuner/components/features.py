@@ -33,7 +33,7 @@ from ..base import options, pipes
 from ..base.errors import ConfigError, InputError, counted, faults_at
 from ..base.files import Lines, TextFile, read_lines
 from ..base.warn import warn
-from ..nbest.extra import numbers_of
+from ..nbest.feature_files import numbers_of
 from ..nbest.model import NBest, finite_feature
 from ..texts import corpus, joining, mbr, prepare, statistics
 from . import registry

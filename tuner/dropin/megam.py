@@ -11,7 +11,7 @@ from portmert.metrics._elementary import exp, inner, summed
 
 from ..base import files, numbers
 from ..base.errors import InputError, PortmertError
-from ..search.descent import descend
+from ..search.lbfgs import minimise
 from ..search.optimizers.pro import ITERATIONS
 from ._program import FAILURE, number, say
 
@@ -93,4 +93,4 @@ def regress(labels: FloatArray, matrix: csr_array, precision: float) -> FloatArr
 
     infinite = np.full(len(scale), np.inf)
     begin = np.zeros(len(scale))
-    return descend(loss, begin, -infinite, infinite, iterations=ITERATIONS) * scale
+    return minimise(loss, begin, -infinite, infinite, iterations=ITERATIONS) * scale

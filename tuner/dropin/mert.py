@@ -18,7 +18,7 @@ from ..base.files import read_lines, write_text
 from ..base.warn import warn_of
 from ..components import registry
 from ..nbest import model, moses_dat
-from ..search import averaging, constraints, optimization
+from ..search import averaging, constraints, weight_search
 from ..search.optimizers._base import Optimizer
 from ..search.optimizers.mert import Mert
 from ..search.problem import StatTable, TuningProblem
@@ -298,11 +298,11 @@ def find_weights_as_mert(
     check_columns((*active, *positive), names)
     extra = {} if sparse is None else dict(sparse.values)
     stats = StatTable(moses_stats(lists, metric))
-    optimum = optimization.find_weights(
+    optimum = weight_search.find_weights(
         lists,
         stats,
         metric,
-        optimization.Setup(
+        weight_search.Setup(
             optimizer=optimizer,
             starts=tuple(
                 FeatureWeights({**FeatureWeights.from_vector(names, point).values, **extra})

@@ -10,8 +10,8 @@ from typing import Any
 from ..base.errors import ConfigError, InputError
 from ..base.extras import require
 from ..base.files import writing
+from ..search.error_surface import Surface
 from ..search.results import Optimized
-from ..search.surface import Surface
 from .document import Chart, ChartChoice, Series
 
 FORMS = ("svg", "png", "pdf")

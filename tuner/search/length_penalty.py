@@ -20,7 +20,7 @@ from ..base.errors import ConfigError, ScoreError
 from ..base.numbers import parse_number
 from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, best_hypotheses
-from . import optimization, problem
+from . import problem, weight_search
 from .results import Optimized
 from .unseen import typical
 
@@ -86,7 +86,7 @@ def find_weights_and_alpha(
     nbest: NBest,
     stats: problem.StatTable,
     metric: Metric,
-    setup: optimization.Setup,
+    setup: weight_search.Setup,
     *,
     penalty: LengthPenalty | None,
     start_alpha: float,
@@ -112,7 +112,7 @@ def find_weights_and_alpha(
         and all seconds are sums over all alphas.
     """
     if penalty is None or (penalty == LengthPenalty(0.0, 0.0) and start_alpha == 0.0):
-        result = optimization.find_weights(nbest, stats, metric, setup)
+        result = weight_search.find_weights(nbest, stats, metric, setup)
         return result if penalty is None else replace(result, length_penalty=0.0)
     tried: dict[float, Optimized] = {}
     without_score: dict[float, ScoreError] = {}
@@ -123,7 +123,7 @@ def find_weights_and_alpha(
         if alpha not in tried and alpha not in without_score:
             try:
                 with collected_notices() as notices[alpha]:
-                    tried[alpha] = optimization.find_weights(
+                    tried[alpha] = weight_search.find_weights(
                         penalised(nbest, alpha),
                         stats,
                         metric,

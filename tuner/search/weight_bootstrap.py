@@ -14,7 +14,7 @@ from ..base.team import Team
 from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, without_texts
 from ..weights.feature_weights import FeatureWeights, columns_by_name
-from . import averaging, optimization, problem
+from . import averaging, problem, weight_search
 from .results import PERCENTILES, Confidence
 
 
@@ -28,7 +28,7 @@ def bootstrap(
     nbest: NBest,
     stats: problem.StatTable,
     metric: Metric,
-    setup: optimization.Setup,
+    setup: weight_search.Setup,
     samples: Sequence[int],
     *,
     segments: IntArray | None = None,
@@ -72,7 +72,7 @@ def found_on(
     nbest: NBest,
     stats: problem.StatTable,
     metric: Metric,
-    setup: optimization.Setup,
+    setup: weight_search.Setup,
     sample: int,
     segments: IntArray | None = None,
 ) -> FeatureWeights:
@@ -88,7 +88,7 @@ def found_on(
         optimizer=replace(setup.optimizer, restarts=1),
     )
     with collected_notices():  # the search for the weights has given the same ones
-        search = optimization.find_weights(
+        search = weight_search.find_weights(
             nbest,
             stats,
             metric,

@@ -14,7 +14,7 @@ from portmert.metrics._m2 import has_gold
 from ..base.context import current
 from ..base.errors import InputError, ProgramError, ScoreError, counted
 from ..base.team import each, raise_if_cancelled
-from . import plausible
+from . import text_checks
 from .corpus import first_outside
 from .text_pipeline import unknown_tokens, untokenised
 
@@ -200,7 +200,7 @@ def notices(metric: Metric, batch: Batch) -> list[str]:
     """Return what looks wrong about the input, one line each."""
     lines: list[str | None] = []
     if metric.reads_references and not metric.reads_gold:
-        lines += plausible.doubts(
+        lines += text_checks.doubts(
             batch, compares_words=metric.compares_words, reads_order="links" in metric.needs
         )
     counts = np.bincount(batch.hypotheses.tokens.alone().values)

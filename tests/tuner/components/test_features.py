@@ -11,7 +11,7 @@ import portmert
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components.features import FeatureInputs, with_features
-from portmert.tuner.nbest.extra import read_numbers
+from portmert.tuner.nbest.feature_files import read_numbers
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.text_pipeline import TextPipeline
 

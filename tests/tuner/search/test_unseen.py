@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Ragged, Texts, Vocabulary, offsets_of
 from portmert.tuner.base import streams
 from portmert.tuner.nbest.model import featured
-from portmert.tuner.search import optimization
+from portmert.tuner.search import weight_search
 from portmert.tuner.search.length_penalty import GRID_POINTS, LengthPenalty, find_weights_and_alpha
-from portmert.tuner.search.optimization import Setup
 from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
 from portmert.tuner.search.unseen import (
@@ -26,6 +25,7 @@ from portmert.tuner.search.unseen import (
     scores_without_folds,
     typical,
 )
+from portmert.tuner.search.weight_search import Setup
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.oracles.learning import believed
 from tests.tuner.search.test_line_search import Share
@@ -259,13 +259,13 @@ def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeyp
     have 0.050 +- 0.019.
     """
     names = (("F", 3),)
-    estimates, fixed, optimize = [], [], optimization.find_weights
+    estimates, fixed, optimize = [], [], weight_search.find_weights
 
     def spy(*given, **options):
         tried.append(optimize(*given, **options))
         return tried[-1]
 
-    monkeypatch.setattr(optimization, "find_weights", spy)
+    monkeypatch.setattr(weight_search, "find_weights", spy)
     for seed in range(1000, 1000 + NOISE):
         tried = []
         features, offsets, lengths, stats = noise(seed)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts, offsets_of
-from portmert.metrics._orders import word_orders
+from portmert.metrics._word_orders import word_orders
 
 from ...components import registry
 from ...texts.corpus import IntegerArray, References, make_batch

@@ -27,7 +27,7 @@ from ...base.errors import ConfigError, InputError, StateError, counted, suggest
 from ...base.team import team
 from ...base.warn import collected_notices, notice, warn_of
 from ...nbest.model import NBest, best_hypotheses, highest, without_texts
-from ...search import optimization, problem
+from ...search import problem, weight_search
 from ...search.constraints import Constraints, columns_of
 from ...search.optimizers._base import Optimizer
 from ...weights.feature_weights import FeatureWeights, read_weights
@@ -167,7 +167,7 @@ class CrossPlan:
     @property
     def untuned(self) -> FeatureWeights:
         """The weights that searches begin at."""
-        return self.start or optimization.equal_weights(self.nbest.feature_names)
+        return self.start or weight_search.equal_weights(self.nbest.feature_names)
 
     def parts(self, split: int) -> tuple[IntArray, IntArray]:
         """Return the segments learnt from and those judged, both rising; splits count from 0."""
@@ -318,7 +318,7 @@ def _search_cell(
     lines: list[str] = []
     if cell is None:
         judged = plan.judges[choice.tuned_on]
-        setup = optimization.Setup(
+        setup = weight_search.Setup(
             choice.optimizer,
             starts=() if plan.start is None else (plan.start,),
             seed=streams.split_search(plan.seed, split + 1, repeat + 1),
@@ -326,7 +326,7 @@ def _search_cell(
             constraints=plan.constraints,
         )
         with collected_notices() as lines:
-            optimized = optimization.find_weights(
+            optimized = weight_search.find_weights(
                 nbest,
                 judged.stats,
                 judged.metric,

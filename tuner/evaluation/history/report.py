@@ -12,7 +12,7 @@ import portmert
 from portmert.metrics._display import NOTHING
 
 from ...base.tables import Block, Table
-from ...search.surface import Surface
+from ...search.error_surface import Surface
 from ..document import Chart, ChartChoice, Heading, Paragraph, Series
 from ..formatting import ShownMetric
 

@@ -56,8 +56,8 @@ from ...runs.records import (
 )
 from ...runs.result import RunResult
 from ...search import averaging
+from ...search.error_surface import Surface, surfaces
 from ...search.problem import TuningProblem
-from ...search.surface import Surface, surfaces
 from ...weights.feature_weights import FeatureWeights, read_weights, value_labels
 from . import dev_set
 from .dev_set import DevSet

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from ...base import options
 from ...base.errors import InputError
 from ...base.files import read_lines
-from ..extra import plain_number
+from ..feature_files import plain_number
 from ..records import Hypothesis, ListFile
 from . import _json as js
 from ._base import Reader, check_all_used

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from ...base import options
 from ...base.compressed import FREE, RATIO
 from ...base.errors import InputError, counted, shown
-from ..extra import OF_ARRAYS
+from ..feature_files import OF_ARRAYS
 from ..records import Failed, Hypothesis, ListFile, Record
 from . import _json as js
 from ._json import JsonReader

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ...base.errors import InputError, counted
-from ..extra import keyed_lines, number_under, read_keyed
+from ..feature_files import keyed_lines, number_under, read_keyed
 from ..records import Hypothesis, ListFile
 from ._base import Reader, check_all_used
 

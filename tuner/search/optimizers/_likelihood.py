@@ -7,7 +7,7 @@ from portmert.metrics._elementary import exp, inner, log, summed
 
 from ...base.team import raise_if_cancelled
 from .._line_search_kernels import first_maxima
-from ..descent import descend
+from ..lbfgs import minimise
 from ..problem import TuningProblem, oriented_scores, within_segment_spread
 from . import _linear
 
@@ -113,7 +113,7 @@ class Likelihood:
         self._shares[counted] = 1.0 / max(len(counted), 1)
         self._l2 = strength
         lower, upper = self.linear.lower, self.linear.upper
-        return descend(self.loss, begin, lower, upper, iterations=ITERATIONS)
+        return minimise(self.loss, begin, lower, upper, iterations=ITERATIONS)
 
     def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:
         """Return the loss at (X,) scaled weights and its gradient."""

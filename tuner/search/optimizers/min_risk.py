@@ -13,7 +13,7 @@ from portmert.metrics._elementary import inner
 from ...base.numbers import LARGEST
 from ...base.team import raise_if_cancelled
 from ..constraints import Bounds
-from ..descent import descend
+from ..lbfgs import minimise
 from ..problem import NOTHING, TuningProblem
 from . import _risk_kernels as kernels
 from ._base import Optimizer, SearchResult
@@ -64,7 +64,7 @@ class Risk:
         for scale in scales:
             begin = self.linear.scaled(numbers, scale)
             lower, upper = self.linear.lower, self.linear.upper
-            numbers = descend(self.loss, begin, lower, upper, iterations=iterations)
+            numbers = minimise(self.loss, begin, lower, upper, iterations=iterations)
             yield numbers
 
     def loss(self, numbers: FloatArray) -> tuple[float, FloatArray]:

@@ -14,7 +14,7 @@ from portmert.metrics._elementary import exp, inner, summed
 
 from ...base.team import raise_if_cancelled
 from ..constraints import Bounds
-from ..descent import descend
+from ..lbfgs import minimise
 from ..problem import TuningProblem
 from . import _linear
 from ._base import Optimizer, SearchResult
@@ -184,7 +184,7 @@ class Pro(Optimizer):
             return value, gradient + self.l2 * numbers
 
         begin = np.zeros_like(linear.start)
-        return descend(loss, begin, linear.lower, linear.upper, iterations=ITERATIONS)
+        return minimise(loss, begin, linear.lower, linear.upper, iterations=ITERATIONS)
 
     def _interpolate(self, start: FloatArray, learnt: FloatArray) -> FloatArray:
         old_size, new_size = float(summed(np.abs(start))), float(summed(np.abs(learnt)))

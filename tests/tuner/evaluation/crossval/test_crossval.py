@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.api.counts import counted_by
 from portmert.tuner.api.crossvalidating import crossval
+from portmert.tuner.api.known_statistics import counted_by
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, StateError

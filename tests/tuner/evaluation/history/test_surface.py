@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.tuner.search.surface import pieces
+from portmert.tuner.search.error_surface import pieces
 
 
 def value_at(steps, values, point):

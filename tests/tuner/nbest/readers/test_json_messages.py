@@ -12,7 +12,7 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.columns import DROP
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.extra import read_numbers
+from portmert.tuner.nbest.feature_files import read_numbers
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.reading import fails, read
 

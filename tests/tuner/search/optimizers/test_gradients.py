@@ -392,7 +392,7 @@ def test_the_derivative_suits_every_metric():
 @needs(MOSES)
 def test_real_lists_get_better():
     from portmert.tuner.nbest.moses_dat import read_dat
-    from portmert.tuner.search.optimization import Setup, find_weights
+    from portmert.tuner.search.weight_search import Setup, find_weights
     from portmert.tuner.weights.feature_weights import read_weights
 
     lists = read_dat(

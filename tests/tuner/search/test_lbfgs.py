@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize, rosen, rosen_der
 
-from portmert.tuner.search.descent import descend
+from portmert.tuner.search.lbfgs import minimise
 
 FREE = np.array([-np.inf, -np.inf]), np.array([np.inf, np.inf])
 
@@ -20,7 +20,7 @@ def bowl(numbers):
 
 
 def test_the_lowest_point_is_found():
-    assert descend(bowl, np.array([8.0, 8.0]), *FREE, iterations=50) == pytest.approx(
+    assert minimise(bowl, np.array([8.0, 8.0]), *FREE, iterations=50) == pytest.approx(
         [1, -2], abs=1e-5
     )
 
@@ -28,22 +28,25 @@ def test_the_lowest_point_is_found():
 def test_bounds_hold_and_the_rest_moves():
     lower, upper = np.array([-np.inf, 0.0]), np.array([0.5, np.inf])
     # The lowest point within x <= 0.5 and y >= 0 is the corner.
-    assert descend(bowl, np.array([-3.0, 5.0]), lower, upper, iterations=50).tolist() == [0.5, 0.0]
+    assert minimise(bowl, np.array([-3.0, 5.0]), lower, upper, iterations=50).tolist() == [
+        0.5,
+        0.0,
+    ]
     # A start outside is moved inside first; with y free again, only x is held.
     lower[1] = -np.inf
-    found = descend(bowl, np.array([9.0, 5.0]), lower, upper, iterations=50)
+    found = minimise(bowl, np.array([9.0, 5.0]), lower, upper, iterations=50)
     assert found == pytest.approx([0.5, -2.0], abs=1e-5)
 
 
 def test_the_start_stays_as_it_was_and_no_iteration_returns_it():
     start = np.array([3.0, 3.0])
-    assert descend(bowl, start, *FREE, iterations=0).tolist() == [3.0, 3.0]
-    descend(bowl, start, *FREE, iterations=9)
+    assert minimise(bowl, start, *FREE, iterations=0).tolist() == [3.0, 3.0]
+    minimise(bowl, start, *FREE, iterations=9)
     assert start.tolist() == [3.0, 3.0]
 
 
 def test_a_curved_valley_is_followed_to_its_end():
-    found = descend(
+    found = minimise(
         lambda x: (rosen(x), rosen_der(x)), np.array([-1.2, 1.0]), *FREE, iterations=100
     )
     assert found == pytest.approx([1, 1], abs=1e-3)
@@ -52,7 +55,9 @@ def test_a_curved_valley_is_followed_to_its_end():
 def test_every_iteration_more_is_no_worse():
     losses = [
         rosen(
-            descend(lambda x: (rosen(x), rosen_der(x)), np.array([-1.2, 1.0]), *FREE, iterations=n)
+            minimise(
+                lambda x: (rosen(x), rosen_der(x)), np.array([-1.2, 1.0]), *FREE, iterations=n
+            )
         )
         for n in range(30)
     ]
@@ -77,7 +82,7 @@ def test_it_ends_as_low_as_the_one_of_scipy(seed, size, bounded):
         low[rng.random(size) < 0.4] = 0.0
         high[(rng.random(size) < 0.4) & (low < 0)] = 0.0
     begin = rng.normal(size=size)
-    found = descend(loss, begin, low, high, iterations=500)
+    found = minimise(loss, begin, low, high, iterations=500)
     assert ((found >= low) & (found <= high)).all()
     theirs = minimize(
         loss, np.clip(begin, low, high), jac=True, method="L-BFGS-B",
@@ -92,7 +97,7 @@ def test_a_loss_that_is_not_a_number_beyond_a_place_is_not_entered():
             return np.nan, np.full(1, np.nan)
         return -float(numbers[0]), np.full(1, -1.0)
 
-    found = descend(loss, np.zeros(1), np.full(1, -np.inf), np.full(1, np.inf), iterations=50)
+    found = minimise(loss, np.zeros(1), np.full(1, -np.inf), np.full(1, np.inf), iterations=50)
     assert 1 < found[0] <= 2
 
 
@@ -100,12 +105,12 @@ def test_a_slope_that_lies_ends_the_descent():
     def loss(numbers):  # uphill, whatever the gradient says
         return float(np.abs(numbers).sum()), np.full(2, -1.0)
 
-    assert descend(loss, np.zeros(2), *FREE, iterations=50).tolist() == [0.0, 0.0]
+    assert minimise(loss, np.zeros(2), *FREE, iterations=50).tolist() == [0.0, 0.0]
 
 
 def test_a_slope_whose_square_is_0_ends_the_descent():
     begin = np.array([3.0, 4.0])
-    assert descend(lambda _: (0.0, np.full(2, 1e-200)), begin, *FREE, iterations=9).tolist() == [
+    assert minimise(lambda _: (0.0, np.full(2, 1e-200)), begin, *FREE, iterations=9).tolist() == [
         3.0, 4.0,
     ]  # fmt: skip
 
@@ -141,7 +146,7 @@ def test_steps_are_found_with_few_evaluations(name):
 
     for seed in range(20):
         begin = 3 * np.random.default_rng(seed).normal(size=2)
-        ours += loss(descend(counted, begin, *FREE, iterations=200))[0]
+        ours += loss(minimise(counted, begin, *FREE, iterations=200))[0]
         theirs += minimize(loss, begin, jac=True, method="L-BFGS-B").fun
     assert ours <= theirs + 1e-9
     assert asked <= most

@@ -28,7 +28,7 @@ SMALLEST_GAIN = 2.2e-9
 """The descent ends if a step gains no more than this share of the loss."""
 
 
-def descend(
+def minimise(
     loss: Loss, begin: FloatArray, lower: FloatArray, upper: FloatArray, *, iterations: int
 ) -> FloatArray:
     """Return the numbers (X,) within the bounds where the way down from `begin` ends.

@@ -18,14 +18,14 @@ from portmert.tuner.nbest.model import best_hypotheses, featured
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
-from portmert.tuner.search.optimization import (
+from portmert.tuner.search.oracle import oracle
+from portmert.tuner.search.problem import StatTable
+from portmert.tuner.search.stat_tables import moses_stats, statistics_table
+from portmert.tuner.search.weight_search import (
     Setup,
     equal_weights,
     find_weights,
 )
-from portmert.tuner.search.oracle import oracle
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.stat_tables import moses_stats, statistics_table
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of

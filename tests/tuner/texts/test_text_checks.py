@@ -13,7 +13,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.base.warn import collected_warnings
-from portmert.tuner.texts import plausible
+from portmert.tuner.texts import text_checks
 from portmert.tuner.texts.corpus import read_texts
 from portmert.tuner.texts.statistics import notices
 from portmert.tuner.texts.text_pipeline import STEPS
@@ -64,7 +64,7 @@ def batch(hypotheses, references, source=None) -> Batch:
 
 
 def doubts(hypotheses, references, source=None, *, words=True):
-    return plausible.doubts(
+    return text_checks.doubts(
         batch(hypotheses, references, source), compares_words=words, reads_order=True
     )
 
@@ -214,7 +214,7 @@ def test_a_source_without_blanks_or_as_json_is_found():
         # Links count the words of the file: a text step for the source changes nothing.
         stepped = replace(batch(hyp[part], ref[part], source[part]), source=tuple(characters))
         assert "the source" in "\n".join(
-            plausible.doubts(stepped, compares_words=True, reads_order=True)
+            text_checks.doubts(stepped, compares_words=True, reads_order=True)
         )
     spoilt = [f'{{"src": "{line}"}}' for line in source]
     assert "source looks like JSON" in "\n".join(doubts(hyp, ref, spoilt))
@@ -231,6 +231,6 @@ def test_thousands_written_otherwise_are_found():
 
 def test_text_steps_that_warnings_and_their_page_name_exist():
     page = (ROOT / "docs/how-to/warnings.md").read_text(encoding="utf-8")
-    advice = Path(plausible.__file__).read_text(encoding="utf-8") + page
+    advice = Path(text_checks.__file__).read_text(encoding="utf-8") + page
     named = set(re.findall(r"--text ([\w:-]+)", advice))
     assert {"debpe", "nfc", "unescape"} <= named <= set(STEPS)
