@@ -35,7 +35,7 @@ from pydantic.dataclasses import dataclass
 from tabulate import tabulate
 
 import portmert
-from portmert.tuner.base.team import Team
+from portmert.tuner.base.threads import Team
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.texts.annotator import Annotation, Annotator
 

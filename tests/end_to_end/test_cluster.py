@@ -18,7 +18,7 @@ from portmert.tuner.annotation.annotating import annotated_shard
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.base.context import current
 from portmert.tuner.base.errors import AnnotatorError, InputError, PortmertError, StateError
-from portmert.tuner.base.team import team
+from portmert.tuner.base.threads import team
 from portmert.tuner.base.warn import collected_warnings, notices_to
 from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.opening import opened

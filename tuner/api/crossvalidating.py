@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from portmert.metrics._base import Metric
 
-from ..base import arguments, documents, files
+from ..base import arguments, files, json_toml
 from ..base.context import Progress, using
 from ..base.numbers import NonNegative, Positive
 from ..base.warn import notices_once, with_warnings
@@ -174,7 +174,7 @@ def _choices(
 def _written(document: dict[str, Any], folder: Path | None) -> Report:
     """Write the results into the folder, if there is one."""
     if folder is not None:
-        text = documents.to_json(with_warnings(document), ensure_ascii=False) + "\n"
+        text = json_toml.to_json(with_warnings(document), ensure_ascii=False) + "\n"
         files.write_text(folder / "result.json", text)
     return Report(document_of(document), document)
 

@@ -23,7 +23,7 @@ from ..base import arguments, streams
 from ..base.context import Progress, current, using
 from ..base.errors import ConfigError, InputError
 from ..base.files import text_digest, write_text
-from ..base.team import Team
+from ..base.threads import Team
 from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..components.features import Feature

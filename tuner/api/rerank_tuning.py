@@ -15,9 +15,9 @@ from portmert.metrics._base import FloatArray, IntArray, Metric, Vocabulary
 
 from ..base import arguments
 from ..base.context import Progress, using
-from ..base.documents import plain, to_json
 from ..base.errors import ConfigError, counted
 from ..base.files import write_text
+from ..base.json_toml import plain, to_json
 from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files

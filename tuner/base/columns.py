@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import options
-from .documents import parse_json
 from .errors import InputError, counted, shown
 from .files import called, each_line
+from .json_toml import parse_json
 
 ID_KEYS = (
     "custom_id", "id", "segment", "seg_id", "segment_id", "sent_id", "utt", "utt_id",

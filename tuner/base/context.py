@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .team import Team
+    from .threads import Team
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a phase, how much of it is done, and of how much."""

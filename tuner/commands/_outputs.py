@@ -17,9 +17,9 @@ import click
 import portmert
 
 from ..base.context import Progress, using
-from ..base.documents import to_json
 from ..base.errors import PortmertError
 from ..base.files import check_writable, write_text
+from ..base.json_toml import to_json
 from ..base.messages import OPTIONS, in_words_of_the_caller
 from ..base.warn import left_out_so_far, notice, with_warnings
 from ._help import COMMAND_LINE

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ..base.documents import to_json
 from ..base.errors import ConfigError, suggest
+from ..base.json_toml import to_json
 from ..families import FAMILIES, names
 
 Described = Mapping[str, Any]

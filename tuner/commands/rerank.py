@@ -10,7 +10,7 @@ import click
 
 import portmert
 
-from ..base import columns, documents, errors, files
+from ..base import columns, errors, files, json_toml
 from ..base.warn import warn
 from . import _groups, _outputs
 from ._help import Command
@@ -125,7 +125,7 @@ def _write(
     objects = reranked.as_json() if in_json or json_out is not None else []
     _outputs.print_json(json_out, objects)
     if out is not None and in_json:
-        lines = (documents.to_json(row, indent=None, ensure_ascii=False) for row in objects)
+        lines = (json_toml.to_json(row, indent=None, ensure_ascii=False) for row in objects)
         files.write_text(out, "".join(f"{line}\n" for line in lines))
         out = None
     for path, texts in ((out, reranked.lines), (links_out, reranked.links)):

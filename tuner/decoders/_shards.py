@@ -18,7 +18,7 @@ from typing import IO, NamedTuple, Self
 from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.files import read_bytes, writing
-from ..base.team import Team
+from ..base.threads import Team
 from ._base import Decoding
 
 READ = 1 << 16

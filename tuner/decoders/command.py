@@ -13,12 +13,12 @@ from typing import IO, Annotated, ClassVar, Literal, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from ..base.documents import parse_json
 from ..base.errors import ConfigError, InputError, ProgramError, faults_at, shown, suggest
 from ..base.files import read_bytes, writing
+from ..base.json_toml import parse_json
 from ..base.line_processes import Died, LineProcess
 from ..base.programs import PATIENCE_SECONDS
-from ..base.team import Team
+from ..base.threads import Team
 from ..components import registry
 from ..graphs.graph_readers._base import GraphReader
 from ..nbest.records import ListFile

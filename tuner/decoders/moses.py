@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass
 from ..base import errors, programs
 from ..base.context import available_processors, current
 from ..base.files import read_bytes, writing
-from ..base.team import Team
+from ..base.threads import Team
 from ..graphs.graph_readers._base import GraphReader
 from ..graphs.graph_readers.moses import Osgx
 from ..weights.feature_weights import FeatureWeights, read_weights

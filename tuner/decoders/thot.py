@@ -18,7 +18,7 @@ from ..base import files, model_folders, programs
 from ..base.context import available_processors, current
 from ..base.errors import InputError, ProgramError, counted
 from ..base.line_processes import Died, LineProcess
-from ..base.team import Team
+from ..base.threads import Team
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from . import _process_pools, _shards, _thot_model, _thot_worker
 from ._base import Decoder, Decoding

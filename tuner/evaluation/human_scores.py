@@ -22,9 +22,9 @@ from pydantic import Field, TypeAdapter
 from portmert.metrics._base import FloatArray, IntArray
 
 from ..base.compressed import COMPRESSED
-from ..base.documents import parse_toml
 from ..base.errors import InputError, counted, faults_at, suggest
 from ..base.files import read_lines
+from ..base.json_toml import parse_toml
 from ..base.numbers import FINITE, parse_finite
 
 Several = Literal["refuse", "mean", "each"]

@@ -23,11 +23,11 @@ from urllib.parse import urlsplit
 
 import portmert
 
-from ..base import documents, errors, programs
+from ..base import errors, json_toml, programs
 from ..base.context import using
 from ..base.errors import ConfigError
 from ..base.numbers import MOST
-from ..base.team import Team
+from ..base.threads import Team
 from ..base.warn import notice, warn_of_machine
 from .opening import EXPECTED, Workplace, check_options
 
@@ -428,7 +428,7 @@ def _address_in(path: Path, text: str) -> str:
     if not path.is_file():
         raise errors.StateError(f"{text}: no such file, and no address as tcp://HOST:8786")
     try:
-        address = documents.parse_json(path.read_bytes())["address"]
+        address = json_toml.parse_json(path.read_bytes())["address"]
     except (OSError, ValueError, LookupError, TypeError):
         raise errors.StateError(
             f"{path}: not what `dask scheduler --scheduler-file` writes; is the scheduler running?"

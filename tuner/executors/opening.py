@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..base import documents, files
+from ..base import files, json_toml
 from ..base.context import using
 from ..base.errors import ConfigError, faults_at, suggest
-from ..base.team import Team
+from ..base.threads import Team
 from ..families import wing
 
 EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
@@ -92,7 +92,7 @@ def check_options(text: str, options: Mapping[str, Any]) -> None:
 
 def _table(path: Path) -> Mapping[str, Any]:
     with faults_at(f"{path}: is not TOML", ValueError, ConfigError):
-        tables = documents.parse_toml(files.read_bytes(path).decode("utf-8"))
+        tables = json_toml.parse_toml(files.read_bytes(path).decode("utf-8"))
     table = tables.get("executor")
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: has no table [executor]")

@@ -15,7 +15,7 @@ import numpy as np
 
 from portmert.metrics._base import Vocabulary
 
-from ..base import streams, team
+from ..base import streams, threads
 from ..base.columns import in_natural_order
 from ..base.errors import InputError, counted, shown
 from ..base.files import called, read_bytes, stamps
@@ -185,7 +185,7 @@ class Graphs:
             )
             return [_rows_of(strings, numbers[number], places, sparse) for strings in found]
 
-        lists = team.each(of_graph, len(self.graphs), phase="decoding")
+        lists = threads.each(of_graph, len(self.graphs), phase="decoding")
         rows = empty_rows(0, features=len(places), stats=0)
         for block in chain.from_iterable(lists):
             extend_rows(rows, block)

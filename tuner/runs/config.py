@@ -22,7 +22,7 @@ from portmert.metrics._base import Metric
 from portmert.metrics._lexicon_files import content_hash
 
 from .. import families
-from ..base import arguments, documents, errors, files, pipes
+from ..base import arguments, errors, files, json_toml, pipes
 from ..base.context import available_processors
 from ..base.errors import AnnotatorError, ConfigError, counted, faults_at, suggest
 from ..base.numbers import Natural, NonNegative, Positive
@@ -283,7 +283,7 @@ def load_config(
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return documents.parse_toml(pipes.standing(path).read_bytes().decode("utf-8"))
+        return json_toml.parse_toml(pipes.standing(path).read_bytes().decode("utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
@@ -299,7 +299,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
     if not equals or not all(keys) or (len(keys) < 2 and keys != ["metric"]):
         raise ConfigError(f"--set {override}: expected table.key=value, for example tune.seed=3")
     try:
-        value = documents.parse_toml(f"value = {text}")["value"]
+        value = json_toml.parse_toml(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         with faults_at(f"--set {dotted}", ConfigError, ConfigError):
             value = unquoted(text.strip())

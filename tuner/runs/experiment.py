@@ -18,9 +18,9 @@ from portmert.metrics._base import FloatArray
 
 from ..base import streams
 from ..base.context import using
-from ..base.documents import plain, to_json
 from ..base.errors import counted
 from ..base.files import copy_file, write_text
+from ..base.json_toml import plain, to_json
 from ..base.warn import (
     collected_notices,
     collected_warnings,

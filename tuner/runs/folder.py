@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base import errors, files
-from ..base.documents import parse_json, to_json
+from ..base.json_toml import parse_json, to_json
 from ..base.warn import notice, notices_to
 
 FINGERPRINT_FILE = "state.json"

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ..base import documents, errors, files
+from ..base import errors, files, json_toml
 from ..components import registry
 from ..texts.annotator import Annotator
 from .config import Data, Experiment, ListsData
@@ -57,7 +57,7 @@ def write_inputs(
         component = components.get(family)
         if component is not None:
             content[family] = {"name": component.name(), "options": _fields(component, folder)}
-    files.write_text(folder / NAME, documents.to_json(content) + "\n")
+    files.write_text(folder / NAME, json_toml.to_json(content) + "\n")
 
 
 def read_inputs(folder: Path) -> Inputs | None:
@@ -76,7 +76,7 @@ def read_inputs(folder: Path) -> Inputs | None:
     with errors.faults_at(path, OSError, errors.StateError):
         text = path.read_bytes()
     try:
-        content = _from_json(documents.parse_json(text), folder)
+        content = _from_json(json_toml.parse_json(text), folder)
         components = {
             family: registry.build(
                 family, content[family]["name"], content[family]["options"], where=str(path)

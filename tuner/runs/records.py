@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..base import documents
+from ..base import json_toml
 from ..base.errors import StateError, reason
 from ..base.files import file_digest, text_digest, write_text
 from ..base.warn import notice
@@ -140,7 +140,7 @@ _HINT = "is the disk damaged? --fresh starts the run over"
 
 def write_json(path: Path, content: object) -> None:
     """Write a JSON object, whole or not at all."""
-    write_text(path, documents.to_json(content) + "\n")
+    write_text(path, json_toml.to_json(content) + "\n")
 
 
 def finish(last: Path, content: object, *, alone: bool = False) -> None:
@@ -149,7 +149,7 @@ def finish(last: Path, content: object, *, alone: bool = False) -> None:
     The counts of the annotator's cache have no digest: they depend on earlier runs. With `alone`
     only the last file has one.
     """
-    folder, text = last.parent, documents.to_json(content) + "\n"
+    folder, text = last.parent, json_toml.to_json(content) + "\n"
     files = [] if alone else [path for path in folder.rglob("*") if path.is_file()]
     digests = {
         str(path.relative_to(folder)): file_digest(path)
@@ -238,7 +238,7 @@ def read_file(path: Path, kind: type[Content]) -> Content:
     """
     try:
         text = path.read_bytes()
-        documents.parse_json(text)
+        json_toml.parse_json(text)
     except (OSError, ValueError) as error:
         raise StateError(f"{path}: {reason(error)}; {_HINT}") from None
     try:

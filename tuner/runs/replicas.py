@@ -26,10 +26,10 @@ from portmert.metrics._base import Metric
 from portmert.metrics._display import NOTHING
 
 from ..base import files, streams, tables
-from ..base.documents import plain
 from ..base.errors import counted
+from ..base.json_toml import plain
 from ..base.samples import deviation
-from ..base.team import Team
+from ..base.threads import Team
 from ..base.warn import collected_notices, notice, notices_behind
 from ..search import contributions
 from ..search.averaging import averaged_within, weight_spreads

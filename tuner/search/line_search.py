@@ -7,7 +7,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import inner, norm
 
-from ..base.team import raise_if_cancelled
+from ..base.threads import raise_if_cancelled
 from . import _line_search_kernels as kernels
 from .problem import NOTHING, TuningProblem, finite
 

@@ -10,8 +10,8 @@ from portmert.metrics._base import FloatArray, Metric
 from portmert.metrics._display import NOTHING, Rated
 
 from ..base import tables
-from ..base.documents import to_json
 from ..base.errors import counted
+from ..base.json_toml import to_json
 from ..weights.feature_weights import FeatureWeights, value_labels
 from . import contributions
 from .unseen import Unseen

@@ -10,7 +10,7 @@ from portmert.metrics._base import IntArray, Metric
 from ..base import streams
 from ..base.context import current
 from ..base.samples import is_constant
-from ..base.team import Team
+from ..base.threads import Team
 from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, without_texts
 from ..weights.feature_weights import FeatureWeights, columns_by_name

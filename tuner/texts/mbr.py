@@ -14,7 +14,7 @@ from portmert.metrics._elementary import exp, summed
 from portmert.metrics.kernels.pairs import first_equals
 
 from ..base import errors, numbers
-from ..base.team import each, raise_if_cancelled
+from ..base.threads import each, raise_if_cancelled
 from .statistics import check_texts, checked_stats
 
 Average = Literal["scores", "statistics"]

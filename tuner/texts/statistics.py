@@ -13,7 +13,7 @@ from portmert.metrics._m2 import has_gold
 
 from ..base.context import current
 from ..base.errors import InputError, ProgramError, ScoreError, counted
-from ..base.team import each, raise_if_cancelled
+from ..base.threads import each, raise_if_cancelled
 from . import text_checks
 from .corpus import first_outside
 from .text_pipeline import unknown_tokens, untokenised

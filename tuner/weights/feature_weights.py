@@ -13,9 +13,9 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 
-from ..base.documents import parse_json, to_json
 from ..base.errors import InputError, counted, suggest
 from ..base.files import TextFile, called, read_lines
+from ..base.json_toml import parse_json, to_json
 from ..base.numbers import FINITE, bounded, parse_number
 from .moses_ini import MosesIni
 

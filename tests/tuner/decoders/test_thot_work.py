@@ -10,7 +10,7 @@ import pytest
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ProgramError
 from portmert.tuner.base.line_processes import LineProcess
-from portmert.tuner.base.team import Team
+from portmert.tuner.base.threads import Team
 from portmert.tuner.decoders import _process_pools, thot
 from portmert.tuner.decoders._shards import decode_lines
 from portmert.tuner.decoders.thot import ThotWork

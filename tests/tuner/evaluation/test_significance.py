@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.context import using
-from portmert.tuner.base.team import Team
+from portmert.tuner.base.threads import Team
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
 from portmert.tuner.texts.corpus import make_batch, read_references, read_texts

@@ -8,7 +8,7 @@ import pytest
 
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, PortmertError, ProgramError, StateError
-from portmert.tuner.base.team import team
+from portmert.tuner.base.threads import team
 from portmert.tuner.executors.opening import Workplace, opened
 from tests.support.clusters import NEEDS_DASK, PROGRAMS, cluster
 from tests.support.places import ROOT

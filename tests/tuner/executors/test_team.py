@@ -7,7 +7,7 @@ import pytest
 
 from portmert.tuner.base.context import using
 from portmert.tuner.base.programs import Cancelled
-from portmert.tuner.base.team import Team, each
+from portmert.tuner.base.threads import Team, each
 
 
 def test_each_keeps_the_order_whatever_ends_first():

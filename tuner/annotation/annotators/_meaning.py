@@ -21,8 +21,8 @@ from typing import Any
 
 from portmert.metrics._base import WORD_KINDS
 
-from ...base.documents import parse_json, to_json
 from ...base.errors import counted
+from ...base.json_toml import parse_json, to_json
 from ...texts.annotator import Annotation, Structure
 
 Argument = tuple[str, tuple[int, ...]]

@@ -11,8 +11,8 @@ from typing import Any
 import portmert
 from portmert.metrics._base import Metric
 
-from ...base.documents import plain
 from ...base.errors import InputError, ProgramError
+from ...base.json_toml import plain
 from ...base.warn import notice, warn
 from ...components import registry
 from ...texts.annotator import Annotator

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from portmert.aligners._base import Aligner
 
 from ...base import options
-from ...base.documents import parse_json
 from ...base.errors import ConfigError, InputError, StateError, faults_at
 from ...base.files import called, read_lines, write_text
+from ...base.json_toml import parse_json
 from ...base.pipes import is_input
 from ...components import registry
 from ...runs.folder import FINGERPRINT_FILE, refuse_misplaced

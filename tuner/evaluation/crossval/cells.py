@@ -22,9 +22,9 @@ import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ...base import files, streams
-from ...base.documents import parse_json, to_json
 from ...base.errors import ConfigError, InputError, StateError, counted, suggest
-from ...base.team import team
+from ...base.json_toml import parse_json, to_json
+from ...base.threads import team
 from ...base.warn import collected_notices, notice, warn_of
 from ...nbest.model import NBest, best_hypotheses, highest, without_texts
 from ...search import problem, weight_search

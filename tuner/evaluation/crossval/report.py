@@ -12,8 +12,8 @@ import portmert
 from portmert.metrics._base import FloatArray, Metric
 from portmert.metrics._display import NOTHING
 
-from ...base.documents import plain
 from ...base.errors import counted
+from ...base.json_toml import plain
 from ...base.samples import TIE, deviation, is_constant
 from ...base.tables import Table
 from ..document import Chart, ChartChoice, Document, Heading, Paragraph, Series, on_page

@@ -41,7 +41,7 @@ import numpy as np
 from portmert.metrics._base import Metric, rows_taken
 from portmert.metrics._display import Display
 
-from ...base import documents, files
+from ...base import files, json_toml
 from ...base.errors import StateError, counted
 from ...base.samples import deviation
 from ...nbest.model import NBest, sparse_scores
@@ -131,7 +131,7 @@ def read_history(
     features = _scaled(read)
     sliced, all_slices = _slices(read, dev, tuned_on, notes) if surface else (None, [])
     replicas = [replica.history for replica in read]
-    run: dict[str, Any] = documents.plain(
+    run: dict[str, Any] = json_toml.plain(
         {
             "name": name,
             "metric": metric_name,

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from ...base import documents, files
+from ...base import files, json_toml
 from ...base.errors import InputError, counted, suggest
 from . import sheets
 from .evaluation import Evaluation, Placed
@@ -130,7 +130,7 @@ class _Export:
 
 def _of_export(path: Path, content: bytes, evaluations: Sequence[Evaluation]) -> Answers:
     try:
-        export = TypeAdapter(_Export).validate_python(documents.parse_json(content))
+        export = TypeAdapter(_Export).validate_python(json_toml.parse_json(content))
     except ValueError:
         raise InputError(
             f"{path}: not what the HTML form of `portmert humaneval make` exports"

@@ -17,7 +17,7 @@ import portmert
 from portmert.metrics._base import IntArray, Texts, Vocabulary
 from portmert.metrics.terp import Ter
 
-from ...base import documents, files, streams
+from ...base import files, json_toml, streams
 from ...base.errors import InputError, counted
 from ...base.numbers import Natural, Positive, PositiveShare
 from ...texts import corpus, statistics, text_pipeline
@@ -104,7 +104,7 @@ class Evaluation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the key."""
-        content = documents.plain(self)
+        content = json_toml.plain(self)
         name = content.pop("id")
         return {
             "portmert_humaneval_key": FORM,
@@ -123,7 +123,7 @@ def read_key(path: Path) -> Evaluation:
         It is not what `humaneval make` wrote.
     """
     with suppress(ValueError, KeyError, TypeError):
-        content = documents.parse_json(files.read_bytes(path))
+        content = json_toml.parse_json(files.read_bytes(path))
         content = {**content, "id": content["evaluation"]}
         evaluation = TypeAdapter(Evaluation).validate_python(content)
         if content["portmert_humaneval_key"] == FORM and evaluation.id == _digest(evaluation):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from ...base import documents, errors, numbers
+from ...base import errors, json_toml, numbers
 from ...base.tables import Block, Table, aligned
 from ..comparison.report import blocks_of
 from ..comparison.sentences import Comparison
@@ -49,7 +49,7 @@ def read_published(path: Path) -> Published:
         The file is missing, not TOML, or a table has other keys or rows of another length.
     """
     try:
-        content = documents.parse_toml(path.read_text(encoding="utf-8"))
+        content = json_toml.parse_toml(path.read_text(encoding="utf-8"))
         published = TypeAdapter(Published).validate_python(content)
     except OSError as error:
         raise errors.InputError(f"{path}: {error.strerror or error}") from None

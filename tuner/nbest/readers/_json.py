@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from ...base.columns import ID_KEYS, failure_of
-from ...base.documents import parse_json, parse_plain_json
 from ...base.errors import InputError, shown
 from ...base.files import decode_line
+from ...base.json_toml import parse_json, parse_plain_json
 from ...base.numbers import FINITE, bounded
 from ..records import ListFile, Place
 from ._base import Reader

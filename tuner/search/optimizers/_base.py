@@ -18,7 +18,7 @@ from portmert.metrics._elementary import norm
 from ...base import streams
 from ...base.components import Check, Component, Refuse, described
 from ...base.context import current
-from ...base.team import Team
+from ...base.threads import Team
 from ..constraints import Bounds
 from ..problem import TuningProblem
 from ..rescaled import rescaled

@@ -5,7 +5,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, log, summed
 
-from ...base.team import raise_if_cancelled
+from ...base.threads import raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..lbfgs import minimise
 from ..problem import TuningProblem, oriented_scores, within_segment_spread

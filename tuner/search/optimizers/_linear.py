@@ -5,7 +5,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import summed
 
-from ...base.team import raise_if_cancelled
+from ...base.threads import raise_if_cancelled
 from ..constraints import Bounds
 from ..line_search import LineSearch
 from ..problem import TuningProblem, finite, within_segment_spread

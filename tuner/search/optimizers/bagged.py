@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import FloatArray, IntArray, offsets_of, rows_taken
 
 from ...base import streams
-from ...base.team import each, raise_if_cancelled
+from ...base.threads import each, raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..constraints import Bounds
 from ..problem import TuningProblem, oriented_scores, within_segment_spread

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
 
-from ...base.team import raise_if_cancelled
+from ...base.threads import raise_if_cancelled
 from ..constraints import Bounds
 from ..problem import TuningProblem, within_segment_spread
 from . import _linear

@@ -11,7 +11,7 @@ from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import inner
 
 from ...base.numbers import LARGEST
-from ...base.team import raise_if_cancelled
+from ...base.threads import raise_if_cancelled
 from ..constraints import Bounds
 from ..lbfgs import minimise
 from ..problem import NOTHING, TuningProblem

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, summed
 
-from ...base.team import raise_if_cancelled
+from ...base.threads import raise_if_cancelled
 from ..constraints import Bounds
 from ..lbfgs import minimise
 from ..problem import TuningProblem

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.base.documents import parse_json, parse_toml, to_json
+from portmert.tuner.base.json_toml import parse_json, parse_toml, to_json
 
 NAMES = st.text(st.characters(codec="utf-8"), max_size=5)
 VALUES = st.recursive(
