@@ -165,8 +165,7 @@ def matches(relations: Relations, segments: Segments) -> tuple[Phrases, IntArray
     places = phrases_in(segments, left.values, left.offsets, right.values, right.offsets, words)
     phrases = Phrases(places, left.lengths, right.values, right.offsets)
     plain = matching_words(segments, relations.words, phrases)
-    offsets = segments.token_offsets
-    return phrases, first_equals(plain, offsets - offsets[0], segments.offsets)
+    return phrases, first_equals(plain, segments.token_offsets, segments.offsets)
 
 
 def listed_words(texts: Texts, relations: Relations) -> FloatArray:

@@ -223,10 +223,11 @@ def one_length(single: Batch) -> FloatArray:
 
 
 def flat(rows: Ragged) -> Ragged:
-    """Return the rows in the one dtype and layout that kernels are compiled for."""
+    """Return the rows in the one dtype and layout that kernels are compiled for, and no others."""
+    alone = rows.alone()
     return Ragged(
-        np.ascontiguousarray(rows.values, dtype=np.int32),
-        np.ascontiguousarray(rows.offsets, dtype=np.int64),
+        np.ascontiguousarray(alone.values, dtype=np.int32),
+        np.ascontiguousarray(alone.offsets, dtype=np.int64),
     )
 
 

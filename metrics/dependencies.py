@@ -279,7 +279,8 @@ def _linked(texts: Texts, need: Need | None) -> Linked:
         raise ValueError(f"the metric needs {analysis}")
     tokens = _shared.flat(texts.tokens)
     if isinstance(need, Arcs):
-        links, weights = texts.arcs[need].links, texts.arcs[need].weights
+        links = texts.arcs[need].links
+        weights = texts.arcs[need].weights[links.offsets[0] : links.offsets[-1]]
     else:
         assert texts.heads is not None  # noqa: S101  seen to
         links, weights = texts.heads, np.empty(0)  # all count 1

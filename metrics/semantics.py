@@ -48,7 +48,7 @@ def _lowered(corpus: Batch) -> IntArray:
 
 
 def _words(texts: Texts, lowered: IntArray) -> Items:
-    tokens = _shared.flat(texts.tokens.alone())
+    tokens = _shared.flat(texts.tokens)
     return lowered[tokens.values], np.arange(len(tokens.values) + 1), tokens.offsets
 
 

@@ -315,7 +315,7 @@ def _constituency_forest(texts: Texts, side: str, *, lexical: bool = False) -> R
     """
     if texts.trees is None:
         raise ValueError(f"the metric needs the constituency parse of each {side}")
-    trees = _shared.flat(texts.trees.alone())
+    trees = _shared.flat(texts.trees)
     whole = replace(trees, values=trees.values.reshape(-1, 2))
     nodes, offsets, fault = without_leaves(whole.values, whole.offsets)
     if fault >= 0:

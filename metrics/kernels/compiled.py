@@ -227,6 +227,16 @@ class Segments(NamedTuple):
 
 
 @helper
+def mixed(first: int, second: int) -> int:
+    """Return a number below 2**31 whose last bits depend on both numbers: a hash.
+
+    The first is below 2**31, the second below 2**32: nothing overflows.
+    """
+    product = second * 0x2545F491 + first * 0x1B873593
+    return (product ^ (product >> 17)) & 0x7FFFFFFF
+
+
+@helper
 def find(keys: IntArray, mask: int, node: int, token: int) -> tuple[Any, bool]:
     """Look up the sequence `node` extended by `token` in a hash table.
 
@@ -241,8 +251,7 @@ def find(keys: IntArray, mask: int, node: int, token: int) -> tuple[Any, bool]:
         there.
     """
     key = (node << 32) | token
-    mixed = token * 0x2545F491 + node * 0x1B873593  # below 2**63: no overflow
-    slot = (mixed ^ (mixed >> 17)) & mask
+    slot = mixed(node, token) & mask
     while keys[slot] != key:
         if keys[slot] < 0:
             return slot, False

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._base import FloatArray, IntArray, TokenArray
-from .compiled import helper, kernel, longest_row, table_size
+from .compiled import helper, kernel, longest_row, mixed, table_size
 
 Linked = tuple[TokenArray, IntArray, TokenArray, IntArray, FloatArray]
 """Tokens and where those of each text begin, links and where they begin, their weights."""
@@ -20,8 +20,7 @@ def _find(keys: IntArray, base: int, mask: int, first: int, second: int) -> int:
     The table is at most an eighth full: probing mostly ends where it begins.
     """
     key = (first << 32) | second
-    mixed = first * 0x2545F491 + second * 0x1B873593  # below 2**62: no overflow
-    slot = (mixed ^ (mixed >> 17)) & mask
+    slot: int = mixed(first, second) & mask
     # One test for both ends: which of the two it is cannot be foreseen, that it ends can.
     while not ((keys[base + slot] == key) | (keys[base + slot] < 0)):
         slot = (slot + 1) & mask

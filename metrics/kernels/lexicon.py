@@ -119,7 +119,7 @@ def phrases_in(
     """
     tokens, token_offsets, hypothesis_offsets, references, reference_offsets, _ = segments
     ends = np.zeros(reference_offsets.size, dtype=np.int64)
-    places, entries = np.empty(16, dtype=np.int64), np.empty(16, dtype=np.int64)
+    places, entries = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
     if offsets.size == 1:
         return Occurrences(ends, places[:0].copy(), entries[:0].copy())
     turns = np.full(vocabulary, -1, dtype=np.int64)  # the last segment that has each word
@@ -163,8 +163,7 @@ def matching_words(segments: Segments, words: Words, phrases: Phrases) -> TokenA
     # The last segment, from 1, that has something which each stem or other word matches.
     word_turns = np.zeros(words.stems.size, dtype=np.int64)
     stem_turns = np.zeros(words.stems.size, dtype=np.int64)
-    base = token_offsets[0]
-    plain = np.empty(token_offsets[-1] - base, dtype=np.int32)
+    plain = np.empty_like(tokens)
     for s in range(offsets.size - 1):
         turn = s + 1
         for place in range(reference_offsets[s], reference_offsets[s + 1]):
@@ -178,7 +177,7 @@ def matching_words(segments: Segments, words: Words, phrases: Phrases) -> TokenA
                 word_turns[phrases.words[k]] = turn
         for i in range(token_offsets[offsets[s]], token_offsets[offsets[s + 1]]):
             word = tokens[i]
-            plain[i - base] = word
+            plain[i] = word
             if stem_turns[words.stems[word]] != turn and word_turns[word] != turn:
-                plain[i - base] = -2 if words.in_list[word] else -1
+                plain[i] = -2 if words.in_list[word] else -1
     return plain

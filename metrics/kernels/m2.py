@@ -273,7 +273,7 @@ def _counted(
     hypothesis: TokenArray, back: IntArray, row: TokenArray, gold: TokenArray, n: int
 ) -> tuple[int, int]:
     """Return the correct edits and all edits of a path; gold edits must come in their order."""
-    path = np.empty((n + hypothesis.size + 1, 4), dtype=np.int64)
+    path = np.empty((n + hypothesis.size, 4), dtype=np.int64)
     width, place, size = hypothesis.size + 1, back.shape[0] - 1, 0
     while place > 0:
         before, changed = back[place]

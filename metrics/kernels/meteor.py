@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._base import FloatArray, IntArray, TokenArray
-from .compiled import Segments, helper, kernel, longest_row
+from .compiled import Segments, helper, kernel, longest_row, mixed, table_size
 from .lexicon import Phrases, Words, are_synonyms
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
@@ -311,10 +311,10 @@ def _insert(
     new : bool
         Whether it had none.
     """
-    mixed = state[PLACE] * 0x9E3779B1 + state[END] + 1
-    for w in range(bits.size):  # below 2**63: no overflow
-        mixed = ((mixed ^ (mixed >> 31) ^ bits[w]) & 0xFFFFFFFF) * 0x45D9F3B
-    slot = (mixed ^ (mixed >> 31)) & (table.size - 1)
+    slot = mixed(state[PLACE], state[END] + 1)
+    for w in range(bits.size):
+        slot = mixed(slot, bits[w])
+    slot &= table.size - 1
     while table[slot] >= 0:
         old = table[slot]
         same = states[old, PLACE] == state[PLACE] and states[old, END] == state[END]
@@ -399,10 +399,7 @@ def _search(
     m, words = begins.size - 1, bits.shape[1]
     capacity = width * (begins[m] + m) + 1
     states, used = np.empty((capacity, 6), dtype=np.int64), np.zeros((capacity, words), np.int64)
-    size = 4
-    while size < 2 * capacity:
-        size *= 2
-    table = np.full(size, -1, dtype=np.int64)
+    table = np.full(table_size(capacity), -1, dtype=np.int64)
     heads, tails = np.full(m + 1, -1, dtype=np.int64), np.full(m + 1, -1, dtype=np.int64)
     successor, successor_bits = np.empty(6, dtype=np.int64), np.zeros(words, dtype=np.int64)
     states[0, PLACE], states[0, END], states[0, WORTH] = 0, -1, 0
@@ -551,7 +548,7 @@ def alignments(
     first_place = np.full(words.stems.size, -1, dtype=np.int64)
     n, m = longest_row(token_offsets), longest_row(reference_offsets)
     # Sized for the longest hypothesis and reference; shorter ones use the beginning.
-    links, own_stems = np.empty((2 * (n + m) + 16, 5), dtype=np.int64), np.empty(n, dtype=np.int32)
+    links, own_stems = np.empty((n + m, 5), dtype=np.int64), np.empty(n, dtype=np.int32)
     all_begins, free = np.zeros(m + 1, dtype=np.int64), np.ones(n, dtype=np.bool_)
     for s in range(offsets.size - 1):
         reference = reference_tokens[reference_offsets[s] : reference_offsets[s + 1]]

@@ -108,7 +108,7 @@ def ngram_information(
         log2(count of all but the last word / count) in the slot of each n-gram; for one word the
         numerator is the number of all words.
     """
-    words = token_offsets[-1] - token_offsets[0]
+    words = tokens.size
     size = table_size(max_order * words)
     keys = np.full(size, -1, dtype=np.int64)
     counts = np.zeros(size, dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._base import FloatArray, IntArray, TokenArray
-from .compiled import find, helper, kernel, longest_row, table_size
+from .compiled import find, helper, kernel, longest_row, mixed, table_size
 
 AGAIN = 2**31 - 1
 """Stands for a token behind an n-gram that a text has once more: no token has this number."""
@@ -318,11 +318,10 @@ def first_equals(tokens: TokenArray, token_offsets: IntArray, offsets: IntArray)
         for t in range(offsets[s], offsets[s + 1]):
             begin = token_offsets[t]
             length = token_offsets[t + 1] - begin
-            mixed = np.int64(length)
+            slot = np.int64(length)
             for k in range(length):
-                mixed = ((mixed & 0xFFFFFFF) * 0x1B873593 + tokens[begin + k]) & 0x7FFFFFFFFFFF
-                mixed ^= mixed >> 17
-            slot = mixed & (size - 1)
+                slot = mixed(slot, np.int64(tokens[begin + k]))
+            slot &= size - 1
             firsts[t] = t
             while table[slot] >= 0:
                 candidate = token_offsets[table[slot]]

@@ -79,9 +79,8 @@ def role_items(
     """
     nodes, node_offsets, words, word_offsets, tokens, token_offsets = texts
     count = node_offsets.size - 1
-    room = node_offsets[count] - node_offsets[0] + word_offsets[count] - word_offsets[0]
-    numbers = np.empty(3 * room, dtype=np.int64)
-    ends = np.zeros(room + 1, dtype=np.int64)
+    numbers = np.empty(3 * words.shape[0], dtype=np.int64)
+    ends = np.zeros(words.shape[0] + 1, dtype=np.int64)
     begins = np.zeros(count + 1, dtype=np.int64)
     sizes = np.zeros(count, dtype=np.int64)
     used, total = 0, 0

@@ -778,7 +778,7 @@ def plus_edits(
     order, moved, at, other_content = rows[0], rows[1], rows[5], rows[12]
     most_words = n + WORDS_KEPT
     own_words, content = np.empty(most_words, dtype=np.int64), np.empty(most_words, dtype=np.int64)
-    codes, begins = np.empty(2 * m + 16, dtype=np.int64), np.zeros(most_words + 1, dtype=np.int64)
+    codes, begins = np.empty(m, dtype=np.int64), np.zeros(most_words + 1, dtype=np.int64)
     marks = np.zeros(most_words, dtype=np.bool_)
     spans = np.empty((LONGEST + 1, LONGEST + 1), dtype=np.int64)
     table = FoundPhrases(

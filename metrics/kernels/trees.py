@@ -193,9 +193,9 @@ def item_matches(
     largest = most_in_segment(references, reference_node_offsets)
     longest, highest = longest_row(node_offsets), 0
     if not chains:
-        for v in range(node_offsets[0], node_offsets[-1]):
+        for v in range(nodes.shape[0]):
             highest = max(highest, nodes[v, 0])
-        for v in range(reference_node_offsets[0], reference_node_offsets[-1]):
+        for v in range(reference_nodes.shape[0]):
             highest = max(highest, reference_nodes[v, 0])
     alone = np.full(
         highest + 1, UNKNOWN, dtype=np.int64
@@ -272,7 +272,7 @@ def without_leaves(nodes: TokenArray, node_offsets: IntArray) -> tuple[TokenArra
         The first tree that is not in preorder, -1 if there is none; with a fault the trees mean
         nothing.
     """
-    inner_nodes = np.empty((nodes.shape[0] + 1, 2), dtype=np.int32)
+    inner_nodes = np.empty_like(nodes)
     kept_offsets = np.zeros(node_offsets.size, dtype=np.int64)
     places = np.empty(longest_row(node_offsets), dtype=np.int64)
     count = 0
@@ -373,9 +373,8 @@ def _log_kernel(
     other_shape: IntArray,
     groups: IntArray,
     turn: int,
-    values: FloatArray,
-) -> tuple[float, FloatArray]:
-    """Return ln K of two forests, -inf if they share no production, and work space.
+) -> float:
+    """Return ln K of two forests, -inf if they share no production.
 
     In logarithms, because the number of fragments grows like an exponential of an exponential.
 
@@ -385,9 +384,6 @@ def _log_kernel(
         Shape of one forest (its BASE is modified), and how many nodes its ORDER has.
     other_shape
         Shape of the other, whose nodes `groups` lists under number `turn`.
-    values
-        Work space, returned larger if that was needed: ln C of each pair of nodes that have the
-        same production.
     """
     pairs = 0
     for k in range(node_count - 1, -1, -1):
@@ -395,9 +391,8 @@ def _log_kernel(
         if slot >= 0 and groups[slot, TURN] == turn:
             pairs += groups[slot, COUNT]
     if pairs == 0:
-        return -np.inf, values
-    if pairs > values.size:
-        values = np.empty(2 * pairs)
+        return -np.inf
+    values = np.empty(pairs)  # ln C of each pair of nodes that have the same production
     base, highest = 0, 0.0
     for k in range(node_count - 1, -1, -1):  # children before their parents
         a = shape[k, ORDER]
@@ -423,7 +418,7 @@ def _log_kernel(
     total = 0.0
     for i in range(pairs):
         total += math.exp(values[i] - highest)
-    return float(highest + math.log(total)), values
+    return float(highest + math.log(total))
 
 
 @kernel
@@ -434,17 +429,14 @@ def tree_similarities(segments: Segments) -> FloatArray:
     or if one forest is without a production; two without any are alike, 1, if they are equal.
     """
     nodes, node_offsets, offsets, reference_nodes, reference_node_offsets, references = segments
-    largest, longest = (
-        most_in_segment(references, reference_node_offsets),
-        longest_row(node_offsets),
-    )
+    largest = most_in_segment(references, reference_node_offsets)
+    longest = longest_row(node_offsets)
     size = table_size(2 * (largest + longest))
     keys = np.full(size, -1, dtype=np.int64)
     groups = np.zeros((size, 3), dtype=np.int64)
     shapes = np.empty((largest, 7), dtype=np.int64)  # of the references
     shape = np.empty((longest, 7), dtype=np.int64)
     added = np.empty(2 * (largest + longest), dtype=np.int64)
-    values = np.empty(16)
     lengths = np.empty(reference_node_offsets.size - 1)  # ln K with itself ...
     counts = np.empty(reference_node_offsets.size - 1, dtype=np.int64)
     best = np.zeros(node_offsets.size - 1)
@@ -461,25 +453,19 @@ def tree_similarities(segments: Segments) -> FloatArray:
             stored += used
             turn += 1
             _group(current, groups, turn)
-            lengths[r], values = _log_kernel(current, counts[r], current, groups, turn, values)
+            lengths[r] = _log_kernel(current, counts[r], current, groups, turn)
         for h in range(offsets[s], offsets[s + 1]):
             first, last = node_offsets[h], node_offsets[h + 1]
             tree, current = nodes[first:last], shape[: last - first]
             count, used = _shape(tree, keys, size - 1, current, added[stored:])
             turn += 1
             _group(current, groups, turn)
-            length, values = _log_kernel(current, count, current, groups, turn, values)
+            length = _log_kernel(current, count, current, groups, turn)
             for r in range(references[s], references[s + 1]):
                 first, last = reference_node_offsets[r], reference_node_offsets[r + 1]
                 if length > -np.inf and lengths[r] > -np.inf:
-                    product, values = _log_kernel(
-                        shapes[first - begin : last - begin],
-                        counts[r],
-                        current,
-                        groups,
-                        turn,
-                        values,
-                    )
+                    other = shapes[first - begin : last - begin]
+                    product = _log_kernel(other, counts[r], current, groups, turn)
                     cosine = min(1.0, math.exp(product - (length + lengths[r]) / 2.0))
                     best[h] = max(best[h], cosine)
                 elif length == lengths[r] and tree.shape[0] == last - first > 0:

@@ -10,9 +10,10 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
-from portmert.metrics.kernels.compiled import Watch
+from portmert.metrics.kernels.compiled import Watch, mixed
 
 HELPERS = """from portmert.metrics.kernels.compiled import helper
 
@@ -154,3 +155,18 @@ def test_garbage_is_not_collected_while_the_outermost_function_compiles():
     assert announced == [[]]
     assert list(watch.files) == ["ngrams"]
     assert watch.seconds > 0
+
+
+@pytest.mark.parametrize(("step", "other_step"), [(1, 1), (7919, 1), (1, 2**16), (2**13, 1)])
+@pytest.mark.parametrize("count", [1, 64, 4096])
+def test_a_hash_spreads_pairs_over_a_table(step, other_step, count):
+    """4,096 pairs take about as many of 8,192 slots as random numbers, which take 3,223."""
+    firsts = np.arange(count, dtype=np.int64)[:, None] * step
+    seconds = np.arange(4096 // count, dtype=np.int64) * other_step
+    assert len(np.unique(mixed.plain(firsts, seconds) & 8191)) > 2800
+
+
+def test_a_hash_of_the_largest_numbers_does_not_overflow():
+    largest = 2**31 - 1, 2**32 - 1
+    assert mixed.plain(*map(np.int64, largest)) == mixed.plain(*largest)
+    assert 0 <= mixed.plain(*largest) < 2**31

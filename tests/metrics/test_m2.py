@@ -236,6 +236,7 @@ def test_gold_edits_are_shown_as_corrected_sources():
     assert corrected(gold_row(["a"], []).split()) == "a"
     assert corrected(gold_row(["a", "|||", "b"], [(2, 3, ["c"])]).split()) == "a ||| c"
     assert corrected(gold_row(["a", "b"], [(0, 1, [""]), (2, 2, ["c"])]).split()) == "b c"
+    assert corrected(gold_row(["a", "~"], [(0, 1, ["é ~"]), (2, 2, ["ß"])]).split()) == "é ~ ~ ß"
 
 
 def lists(folder):

@@ -237,6 +237,15 @@ def test_paraphrases_that_link_most_words_are_taken(tmp_path, hypothesis, refere
     assert metric.stats(of_lines(hypothesis, reference))[0, 21:].tolist() == matched
 
 
+def test_words_that_compete_for_one_word_are_not_all_linked(tmp_path):
+    """Two of four words have one paraphrase, the same; the others seven: 16 links, 3 at once."""
+    pairs = [("w", "a"), ("x", "a"), *((word, other) for word in "yz" for other in "abcdefg")]
+    (tmp_path / "table").write_text("".join(f"0.5 <p>{a}</p> <p>{b}</p>\n" for a, b in pairs))
+    metric = registry.metric(f"meteor:version=1.5,paraphrases={tmp_path}/table")
+    texts = of_lines("a b c d e f g", "w x y z")
+    assert metric.stats(texts)[0, 21:].tolist() == [3, 3]
+
+
 def test_signature_names_files_without_their_folders(files):
     options = {"version": "1.5", "paraphrases": files["paraphrases"]}
     signature = registry.build("metric", "meteor", options).signature

@@ -121,7 +121,7 @@ def merge(lists: Sequence[NBest]) -> NBest:
 def _arrays_of(nbest: NBest, where: str) -> ListArrays:
     """Return a list as the merger takes it."""
     features = np.ascontiguousarray(nbest.features) + 0.0  # no -0.0
-    tokens = flat(nbest.texts.tokens.alone())
+    tokens = flat(nbest.texts.tokens)
     rows = empty_rows(len(features), features=0, stats=0)._replace(
         segments=nbest.segment_of_row,
         features=features,
@@ -130,7 +130,7 @@ def _arrays_of(nbest: NBest, where: str) -> ListArrays:
         scores=nbest.model_scores,
     )
     if nbest.texts.links is not None:
-        links = flat(nbest.texts.links.alone())
+        links = flat(nbest.texts.links)
         rows = rows._replace(links=links.values, link_offsets=links.offsets)
     if nbest.sparse is not None:
         rows = rows._replace(

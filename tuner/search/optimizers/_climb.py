@@ -133,9 +133,9 @@ class Climb:
     def move(self, columns: IntArray, direction: FloatArray) -> float:
         """Search along a direction; go to the best step if that is a gain. Return the gain."""
         point = self._line.best_point(self.weights, self.scores, columns, direction, self._ball)
-        least = self.objective + (
-            self.tolerance * self.size() if np.isfinite(self.objective) else 0.0
-        )
+        least = self.objective
+        if np.isfinite(least):
+            least += self.tolerance * self.size()
         if point is None or point.objective <= least:
             return 0.0
         weights = self.weights.copy()
