@@ -31,11 +31,6 @@ def test_align_refuses_a_link_past_the_end(tmp_path, link):
     )
 
 
-def test_align_refuses_sides_of_different_length(tmp_path):
-    with pytest.raises(ValueError, match="2 source lines, 1 target lines"):
-        align(tmp_path, "\n\n", target=("x",))
-
-
 def test_links_that_count_from_one_are_told(tmp_path, caplog):
     links, texts = "1-1 2-2\n2-1\n1-2\n", ("a b c",) * 3
     align(tmp_path, links, texts, texts)

@@ -55,24 +55,6 @@ def test_a_second_call_uses_the_models_of_the_first(tmp_path):
     assert not list(folder.glob("train.*"))
 
 
-@pytest.mark.parametrize("model", ["hmm", "fast_align"])
-def test_same_input_gives_same_links(tmp_path, monkeypatch, model):
-    links = []
-    for threads in ("1", "2"):
-        monkeypatch.setenv("OMP_NUM_THREADS", threads)
-        work = tmp_path / threads
-        links.append(Thot(model=model).align(source=SOURCE, target=TARGET, workdir=work))
-    assert links[0] == links[1]
-
-
-def test_an_empty_side_has_no_links(tmp_path):
-    found = Thot(model="ibm1").align(
-        source=[*SOURCE, "", "a", ""], target=[*TARGET, "x", "  ", ""], workdir=tmp_path
-    )
-    assert found[0]
-    assert found[-3:] == [[], [], []]
-
-
 def test_training_bitext_and_saved_models(tmp_path):
     (tmp_path / "s").write_text("\n".join(SOURCE) + "\n")
     (tmp_path / "t").write_text("\n".join(TARGET) + "\n")

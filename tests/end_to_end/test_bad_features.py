@@ -1,8 +1,5 @@
 """What users give as features and should not, in every command that takes them: one clear line."""
 
-import gzip
-
-import numpy as np
 import pytest
 
 import portmert
@@ -69,27 +66,6 @@ def test_files_of_numbers(folder, command, name):
     assert not (folder / "w.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (np.ones((8, 1)), "an array of float64 and shape (8, 1)"),
-        (np.array(["1"] * 8), "an array of <U1 and shape"),
-        (np.array([1, 2, np.nan, 4, 5, 6, 7, 8]), "number 3 is nan, expected finite"),
-        (np.ones(7), "7 numbers, n-best list 1 has 8 hypotheses"),
-    ],
-)
-def test_arrays(folder, array, message):
-    np.save(folder / "file.npy", array)
-    assert message in fault(*given("optimize"), "--feature", "qe=file.npy")
-
-
-def test_a_damaged_gz(folder):
-    (folder / "file.gz").write_bytes(gzip.compress(b"1\n" * 8)[:-6])
-    assert "file.gz" in fault(*given("optimize"), "--feature", "qe=file.gz")
-    (folder / "file.gz").write_bytes(gzip.compress(b"1\n" * 8))
-    run(*given("optimize"), "--feature", "qe=file.gz")
-
-
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("features", "message"),
@@ -106,16 +82,6 @@ def test_a_damaged_gz(folder):
 def test_features_that_cannot_be(command, features, message):
     options = [part for feature in features for part in ("--feature", feature)]
     assert message in fault(*given(command), *options)
-
-
-def test_what_is_better_where_less_is():
-    weights = '{"weights": {"F": [0], "-qe": [1]}}'
-    with open("minus.json", "w", encoding="utf-8") as out:  # noqa: PTH123
-        out.write(weights)
-    shown = run(
-        "rerank", "--nbest", "list", "--weights", "minus.json", "--feature", "-qe=good", "-q"
-    )
-    assert shown.stdout == "a b x y\ne f g h\ni j k l\nm n o p\n"  # of the least numbers
 
 
 @pytest.mark.parametrize("command", ["optimize", "replicas", "crossval"])

@@ -76,14 +76,6 @@ def test_estimates_and_references_of_a_batch_may_be_shuffled(folder):
     assert (folder / "3.json").read_bytes() == (folder / "1.json").read_bytes()
 
 
-@pytest.mark.usefixtures("folder")
-def test_plain_references_of_a_shuffled_batch_are_refused_whatever_is_quiet():
-    result = optimized("w", "batch.shuffled.jsonl", "ref.txt", "qe.jsonl", "--quiet")
-    assert result.exit_code == 1
-    assert "ref.txt has no ids, and those of the n-best lists are not in order" in result.stderr
-    assert "FILE.jsonl#KEY" in result.stderr
-
-
 def failing(records):
     """Return the batch with a request of each kind that failed, and what is said of it."""
     limit = {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}
@@ -200,16 +192,6 @@ def test_compare_and_score_drop_and_count_what_is_missing(folder):
     source = ("--source", "lacking.ref.shuffled.jsonl#ref", "--drop-missing")
     assert portmert(*call, *source).stdout.endswith("segments left out: 2\n")
     assert json.loads(portmert(*call, *source, "--json").stdout)["left_out"] == 2
-
-
-@pytest.mark.usefixtures("folder")
-def test_lines_stand_beside_a_column_that_lacks_answers():
-    lacking("ref.jsonl", (3,), "ref")
-    call = ("--metric", "wer", "--hyp", "ref.txt", "--ref", "lacking.ref.jsonl#ref")
-    result = portmert("score", *call, "--drop-missing", "--json")
-    document = json.loads(result.stdout)
-    assert document["left_out"] == 1
-    assert json.dumps(document).count('"score": 1.0') >= 1
 
 
 def test_metaeval_drops_and_counts_what_is_missing(folder):

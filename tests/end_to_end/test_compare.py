@@ -202,14 +202,6 @@ def test_identical_systems_have_p_1_and_a_note():
     assert found["similarity"][0]["identical"] == 1.0
 
 
-def test_one_segment_is_compared_with_a_note(corpus):
-    for name, line in (("a", "x y"), ("b", "x z"), ("r", "x z")):
-        write_lines(corpus / name, [line])
-    found, _ = document("a=a", "b=b", "--ref=r")
-    assert any(note.startswith("one segment only") for note in found["notes"])
-    assert {s[key] for s in found["scores"] for key in ("s_sel", "p", "low")} == {None}
-
-
 def test_lowercase_is_in_the_signature_and_changes_scores(corpus):
     write_lines(corpus / "loud", [line.upper() for line in REFERENCE])
     found, _ = document("loud=loud", "good=good", "--ref=test.ref", "--lowercase")

@@ -1,8 +1,6 @@
 import html
 import json
 import shutil
-import subprocess
-import sys
 from functools import cache
 
 import numpy as np
@@ -81,15 +79,6 @@ def test_demo_shows_three_systems_and_what_to_do_next(finished):
     assert "portmert optimize --metric port --nbest LIST" in result.stdout
 
 
-def test_demo_started_again_shows_the_same_and_decodes_nothing(finished):
-    folder, first = finished
-    before = products(folder)
-    again = demo(folder)
-    assert again.stdout == first.stdout
-    assert ": decoding" not in again.stderr
-    assert products(folder) == before
-
-
 def test_demo_decodes_under_the_start_weights_once(finished):
     folder, result = finished
     assert result.stderr.count("iteration 1: decoding") == 1
@@ -127,22 +116,6 @@ def test_no_sentence_to_tune_or_test_on_is_in_the_training_text():
         for name in ("train.src.xz", "dev.src", "test.src")
     )
     assert not train & (dev | test)
-
-
-def test_demo_killed_and_started_again_ends_as_one_left_alone(finished, tmp_path):
-    folder, first = finished
-    command = [sys.executable, "-m", "portmert", "demo", "--out", tmp_path / "run", *SMALL]
-    with subprocess.Popen(
-        command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    ) as process:
-        for line in process.stderr:
-            if "optimizing" in line:
-                break
-        process.kill()
-        process.stderr.read()
-    again = demo(tmp_path / "run")
-    assert lines_of(again)[:8] == lines_of(first)[:8]
-    assert products(tmp_path / "run") == products(folder)
 
 
 @pytest.mark.slow

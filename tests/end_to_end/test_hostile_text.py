@@ -47,21 +47,6 @@ def test_names_that_are_not_utf8_are_shown_and_written(tmp_path):
     assert '"name": "?"' in outputs[1].read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")  # noqa: PTH110
-@pytest.mark.parametrize("words", [["--version"], ["components"], ["components", "--json"]])
-def test_a_full_disk_behind_stdout_is_one_line(words):
-    with open("/dev/full", "wb") as full:  # noqa: PTH123
-        done = subprocess.run(
-            [*PORTMERT, *words],
-            stdout=full, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT,
-        )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr == (
-        "portmert: error: standard output or a temporary file: cannot write: No space left on "
-        "device\n"
-    )
-
-
 @pytest.mark.parametrize("fault_of", [MemoryError("Unable to allocate 9 TiB"), RecursionError()])
 def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, fault_of):
     from portmert.tuner.texts import corpus

@@ -50,16 +50,6 @@ def test_the_way_from_lists_with_names_to_their_outputs():
     assert oracle.stdout == "u2 b b\nu1 a a\nu3 c\n"
 
 
-@pytest.mark.usefixtures("folder")
-def test_crossval_finds_segments_by_id():
-    call = ("crossval", "--metric", "wer", "--nbest", "list", "--ref", "text", "--ids")
-    result = portmert(
-        *call, "--splits", 1, "--optimizer", "mert:searches_per_feature=10", "--no-timing"
-    )
-    assert result.exit_code == 0
-    assert "learnt from 2 segments" in result.stdout or "learnt from 1 segment" in result.stdout
-
-
 SEARCH = ("--optimizer", "mert", "--restarts", 1, "--threads", 1)
 
 
@@ -92,17 +82,6 @@ def test_replicas_find_segments_by_id_and_so_does_who_compares_them(folder):
     )
 
 
-def test_rerank_tune_finds_segments_by_id(folder):
-    call = ("rerank-tune", "--metric", "wer", "--also", "chrf", "--nbest", "list", *SEARCH)
-    given = ("--ref", "text", "--test-nbest", "list", "--test-ref", "text", "--ids")
-    result = portmert(*call, *given, "--replicas", 2, "--out-dir", "tuned", "--json", "t.json")
-    assert result.exit_code == 0, result.stderr
-    assert (folder / "tuned" / "output.txt").read_text() == "b b\na a\nc\n"
-    compared = json.loads((folder / "t.json").read_text())["comparison"]
-    oracle = [one for one in compared["scores"] if one["system"] == "oracle"]
-    assert [one["score"] for one in oracle] == [1, 1]
-
-
 def test_ids_of_the_source_are_no_words_of_it_where_there_are_no_references(folder):
     (folder / "src").write_text("u1 x x x x\nu2 y\nu3 z z z\n")
     call = ("rerank", "--nbest", "list", "--source", "src", "--ids", "--feature", "ratio")
@@ -113,33 +92,11 @@ def test_ids_of_the_source_are_no_words_of_it_where_there_are_no_references(fold
     assert "id 'u3' is not in src" in refused(*call, "--weights", "w.json")
 
 
-@pytest.mark.usefixtures("folder")
-def test_without_names_line_n_is_of_the_nth_segment(folder):
-    (folder / "plain").write_text("a a\nb b\nc\n")
-    said = refused(*optimized("--ref", "plain"))
-    assert said.startswith(
-        "plain has no ids, and those of the n-best lists are not in order ('u2' stands before "
-        "'u1'), so line n need not be the n-th segment; begin each line with its id, or name"
-    )
-    head, *lines = LIST.splitlines(keepends=True)
-    (folder / "list").write_text(head + "".join(sorted(lines)))
-    result = portmert(*optimized("--ref", "plain"))
-    assert "-> 0.00" in result.stdout
-
-
 def test_numbers_are_ids_too(folder):
     (folder / "list").write_text("0 ||| a ||| F= 1 ||| 0\n1 ||| b ||| F= 1 ||| 0\n")
     (folder / "text").write_text("1 b\n0 a\n")
     said = portmert(*optimized("--ref", "text", "--ids")).stdout
     assert "0.00 -> 0.00\nstart weights 0.00" in said
-
-
-@pytest.mark.usefixtures("folder")
-def test_ids_that_were_not_announced_are_seen():
-    portmert(*optimized("--ref", "text", "--ids"))
-    expected = Path("w.json").read_bytes()
-    portmert(*optimized("--ref", "text"))
-    assert Path("w.json").read_bytes() == expected
 
 
 @pytest.mark.parametrize(

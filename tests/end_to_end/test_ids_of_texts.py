@@ -82,16 +82,6 @@ def test_compare_joins_lines_by_ids_in_any_order(options):
         assert found == expected
 
 
-def test_compare_joins_columns_and_lines_with_ids(folder):
-    with (folder / "hyp.jsonl").open("w") as file:
-        for line in shuffled(HYPOTHESES):
-            name, text = line.split(maxsplit=1)
-            file.write(json.dumps({"id": name, "out": text}) + "\n")
-    call = ("compare", "a=hyp.jsonl#out", "b=hyp.shuffled", "--ref", "ref", "--samples", 20)
-    result = run(*call, "--metric", "wer")
-    assert "b and a have the same output" in result.stdout, result.stderr
-
-
 def test_metaeval_joins_lines_by_ids_in_any_order(folder):
     rows = [f"{s}\t{n}\t{n + (s == 'a')}\n" for s in "ab" for n in range(SIZE)]
     (folder / "human").write_text("system\tsegment\tscore\n" + "".join(rows))

@@ -87,18 +87,6 @@ def test_a_constraint_on_an_unknown_feature_is_named_before_anything_is_decoded(
     assert not list(tmp_path.rglob("*.nbest*"))
 
 
-def test_tune_that_goes_on_names_the_file_of_weights_of_other_features(tmp_path):
-    folder = tmp_path / "run"
-    few = settings("tune.iterations=1", "tune.nbest=5", f"tune.output={folder}")
-    run("tune", CONFIG, *few)
-    (folder / "result.json").unlink()
-    (folder / "iteration-01" / "optimized.json").unlink()
-    weights = folder / "iteration-01" / "weights.json"
-    weights.write_text(weights.read_text().replace('"LM0"', '"LM9"'))
-    renew_digest(weights)
-    assert f"{weights}: no weight for feature LM0" in fault("tune", CONFIG, *few)
-
-
 def test_weights_of_other_features_than_the_lists_are_named(tmp_path):
     folder = tmp_path / "run"
     run("tune", CONFIG, *settings("tune.iterations=1", "tune.nbest=5", f"tune.output={folder}"))
@@ -157,14 +145,3 @@ def test_python_m_portmert_runs_no_module_of_the_current_folder(tmp_path):
         )  # fmt: skip
         assert done.stdout.startswith("portmert, version"), done.stderr
     assert not (tmp_path / "hijacked").exists()
-
-
-@pytest.mark.parametrize("text", ["nan..1", "0..1e155", "1_0..20", "0..inf", "2..1"])
-def test_ranges_of_starting_points_are_finite_numbers(tmp_path, text):
-    text = f"LM0:{text}"
-    paths = [write_lines(tmp_path / name, ["a"]) for name in ("src", "ref", "decoder", "ini")]
-    paths[2].chmod(0o755)
-    given = ("--no-filter-phrase-table", f"--range={text}")
-    assert f"--range {text}: expected NAME:LOW..HIGH" in fault(
-        "mert-moses", *paths, *given, status=2
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -97,20 +96,6 @@ def test_scores_stay_with_their_lines_through_merging_and_duplicates():
     assert "oracle scores:one,two: 0.6500" in result.stderr
 
 
-def test_scores_of_another_list_are_refused():
-    Path("comet").write_text("0.1\n0.9\n")
-    result = optimize("--metric", "scores:comet", status=1)
-    assert "comet: 2 scores, list has 4 hypotheses; give one number a line" in result.stderr
-    result = optimize("--nbest", "list", "--metric", "scores:comet", status=1)
-    assert "1 file of scores for 2 n-best lists; give one for each" in result.stderr
-
-
-def test_oracle_of_a_metric():
-    result = run("rerank", "--nbest", "list", "--oracle", "bleu:smooth=add1", "--ref", "ref",
-                 "--text", "debpe")  # fmt: skip
-    assert result.stdout == REF
-
-
 def test_a_program_is_tuned_on_like_our_own_metric():
     command = f"command:{sys.executable} -m portmert serve-metric bleu:smooth=add1"
     ours = optimize("--metric", "bleu:smooth=add1", "--ref", "ref", "--text", "debpe", "--json")
@@ -119,19 +104,6 @@ def test_a_program_is_tuned_on_like_our_own_metric():
     for report in reports:
         del report["seconds"]
     assert reports[0] == reports[1]
-
-
-def test_served_metric_fails_in_one_line():
-    result = subprocess.run(
-        [sys.executable, "-m", "portmert", "serve-metric", "bleu"],
-        input=b"SCORE ||| a ||| a\nHELLO\n", capture_output=True, check=False,
-    )  # fmt: skip
-    assert result.returncode == 1
-    assert (
-        result.stderr.decode()
-        .splitlines()[-1]
-        .startswith("portmert: error: stdin:2: 'HELLO' is no request")
-    )
 
 
 def test_mismatch_of_tokens_is_warned_about():

@@ -215,24 +215,6 @@ def test_faults_of_input_are_one_line_and_status_1(arguments, message):
     assert not Path("w.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (LIST.replace("1 |||", "2 |||"), "list:3: segment id 2, the references have 2 segments"),
-        (LIST[: LIST.index("1 |||")], "1 of 2 segments have no hypothesis (ids 1)"),
-        (LIST.replace("WP0= -4.5", "WP0= nan"), "list:4:"),
-        (LIST.replace("LM0= -3 -2", "XX0= -3 -2"), "LM0"),
-        ("", "list: "),
-    ],
-)
-def test_a_bad_list_leaves_older_weights_alone(content, message):
-    Path("w.json").write_text("older")
-    Path("list").write_text(content)
-    result = optimize(*BASE, status=1)
-    assert message in result.stderr
-    assert Path("w.json").read_text() == "older"
-
-
 def test_disk_full_leaves_older_weights_alone(files, monkeypatch):
     Path("w.json").write_text("older")
 

@@ -148,25 +148,6 @@ def test_compare_refuses_a_file_of_a_replica_that_was_edited_or_removed(
     run("compare", folder, copy, "--samples", 10)
 
 
-@pytest.mark.parametrize("name", ["test", "replica-1", "replica-1/test", "weights.json"])
-def test_a_file_in_the_place_of_a_folder_is_named_and_so_is_the_reverse(folder, tmp_path, name):
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
-    misplaced = copy / name
-    if misplaced.is_dir():
-        shutil.rmtree(misplaced)
-        misplaced.write_text("")
-    else:
-        misplaced.unlink()
-        misplaced.mkdir()
-    again = [*DEV, *MERT, *TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", copy]
-    for words in (["optimize", *again], ["compare", folder, copy]):
-        assert f"{misplaced}: there is a f" in fault(*words)
-    misplaced.rmdir() if misplaced.suffix else misplaced.unlink()
-    run("optimize", *again)
-    assert {path.name for path in copy.rglob("*")} == {path.name for path in folder.rglob("*")}
-
-
 def test_the_default_estimates_what_is_unseen(tmp_path):
     shown = run("optimize", *DEV, *TEST, "--metric", "bleu", "--replicas", 2, "--out-dir",
                 tmp_path / "run", "-q").stdout  # fmt: skip
@@ -226,29 +207,6 @@ def test_other_work_is_not_overwritten(tmp_path):
     )
     said = fault("optimize", *DEV, *MERT, *TEST, *options)
     assert "optimizer was" in said
-
-
-@pytest.mark.parametrize(
-    "name", ["weights.json", "result.json", "test/output.txt", "test/scores.json"]
-)
-@pytest.mark.parametrize("kind", ["gone", "half"])
-def test_what_has_changed_since_is_made_again(folder, tmp_path, name, kind):
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
-    damaged = copy / "replica-2" / name
-    whole = damaged.read_bytes()
-    if kind == "gone":
-        damaged.unlink()
-    else:
-        damaged.write_bytes(whole[: len(whole) // 2])
-    untouched = (copy / "replica-1" / "result.json").stat().st_mtime_ns
-    said = optimize(*TEST, "--metric", "bleu", "--replicas", 3, "--out-dir", copy).stderr
-    if (name, kind) != ("result.json", "gone"):  # then it looks like a replica that was killed
-        assert f"{damaged}: changed or gone since it was written; it is made again" in said
-    assert damaged.read_bytes() == whole
-    assert (copy / "replica-1" / "result.json").stat().st_mtime_ns == untouched
-    ours, theirs = products(copy), products(folder)
-    assert {name for name in ours if ours[name] != theirs[name]} <= {"inputs.json"}
 
 
 @pytest.mark.parametrize(

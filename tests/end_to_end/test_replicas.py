@@ -107,15 +107,6 @@ def test_the_first_list_is_decoded_once(replicated):
     assert (folder / "replica-2/iteration-02/nbest.gz").exists()
 
 
-def test_started_again_it_changes_nothing_and_decodes_nothing(replicated):
-    folder, first = replicated
-    before = products(folder)
-    again = tune(folder, "tune.replicas=3")
-    assert again.stdout == first.stdout
-    assert "decoding the" not in again.stderr
-    assert products(folder) == before
-
-
 def test_a_held_out_share_chooses_the_iteration(tmp_path):
     shown = tune(tmp_path / "run", "tune.held_out=0.25", "tune.iterations=4")
     result = read(tmp_path / "run" / "result.json")

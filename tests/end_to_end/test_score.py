@@ -125,13 +125,6 @@ def test_empty_hypothesis_is_valid(tmp_path):
     assert result.stderr == ""
 
 
-def test_windows_line_ends_change_nothing(tmp_path):
-    expected = run("score", "--metric", "port", *LINKED, "--json").stdout
-    for name, content in FILES.items():
-        (tmp_path / name).write_bytes(content.replace("\n", "\r\n").encode())
-    assert run("score", "--metric", "port", *LINKED, "--json").stdout == expected
-
-
 def test_texts_without_links_are_noted_once(tmp_path):
     (tmp_path / "hyp.links").write_text("0-3 1-0 2-1 3-2\n\n")
     result = run("score", "--metric", "port", "--metric", "v", *LINKED)

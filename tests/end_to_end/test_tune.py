@@ -1,16 +1,12 @@
 import gzip
 import json
-import subprocess
-import sys
-from itertools import takewhile
 
 import pytest
 
-from portmert.tuner.search import averaging
 from portmert.tuner.search.averaging import step_share
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.cli import run
-from tests.support.places import INVENTED, MOSES, ROOT, needs
+from tests.support.places import INVENTED
 from tests.support.run_folders import LITTLE_SET
 
 CONFIG = INVENTED / "recorded.toml"
@@ -146,25 +142,6 @@ def test_fresh_with_a_wrong_config_removes_nothing(finished):
     assert products(folder) == before
 
 
-def test_a_second_process_is_refused(finished):
-    folder, _ = finished
-    code = (
-        "import sys; from pathlib import Path; from portmert.tuner.base.files import LOCK\n"
-        "import fcntl, os; lock = os.open(Path(sys.argv[1]) / LOCK, os.O_RDWR)\n"
-        "fcntl.flock(lock, fcntl.LOCK_EX); print('held', flush=True); sys.stdin.read()\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, folder],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-    ) as other:
-        assert other.stdout.readline() == b"held\n"
-        result = tune(folder, status=1)
-        other.stdin.close()
-    assert "another portmert is at work in this folder" in result.stderr
-
-
 def test_the_aligner_makes_the_links_that_are_missing(tmp_path):
     result = tune(tmp_path / "run", "--set=tune.iterations=1", *ALIGNER)
     assert "aligning the dev references" in result.stderr
@@ -245,16 +222,6 @@ def test_lowercase_reaches_the_metric(tmp_path):
     assert found["start_dev_score"] == expected["start_dev_score"]
 
 
-def test_a_damaged_step_is_named_and_made_again(tmp_path):
-    folder = tmp_path / "run"
-    tune(folder, "--set=tune.iterations=1")
-    before = products(folder)
-    (folder / "iteration-01" / "scores.json").write_text("{")
-    result = tune(folder, "--set=tune.iterations=1")
-    assert "iteration-01/scores.json: changed or gone since it was written" in result.stderr
-    assert products(folder) == before
-
-
 def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypatch):
     from portmert.tuner.decoders.recorded import Recorded
 
@@ -271,43 +238,6 @@ def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypat
     assert any("iteration 2: " in line and "weights . features" in line
                for line in found["warnings"])  # fmt: skip
     assert "the decoder found no new hypothesis" in result.stdout
-
-
-@needs(MOSES)
-def test_real_moses_lists_with_giza_links(tmp_path):
-    segments = 100  # the first of 500
-    for name in ("dev.ja", "dev.en", "dev.ja-en.giza"):
-        lines = (MOSES / name).read_text(encoding="utf-8").splitlines(keepends=True)
-        (tmp_path / name).write_text("".join(lines[:segments]), encoding="utf-8")
-    for run_number in (1, 3):
-        with gzip.open(MOSES / f"mert-bleu/run{run_number}.best100.out.gz") as lines:
-            listed = takewhile(lambda line: int(line.split(b" ", 1)[0]) < segments, lines)
-            (tmp_path / f"{run_number}.nbest").write_bytes(b"".join(listed))
-    config = tmp_path / "moses.toml"
-    config.write_text(f"""
-[tune]
-output = "run"
-iterations = 2
-[data]
-source = "dev.ja"
-references = ["dev.en"]
-reference_links = ["dev.ja-en.giza"]
-[metric]
-name = "port"
-[optimizer]
-name = "mert"
-searches_per_feature = 5
-[decoder]
-name = "recorded"
-lists = ["1.nbest", "3.nbest"]
-config = "{MOSES}/moses.ini"
-""")
-    run("tune", config)
-    found = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert found["dev_score"] > found["start_dev_score"] + 0.04
-    tuned = (tmp_path / "run" / "decoder.config").read_text()
-    assert tuned.startswith("# Tuned by portmert ")
-    assert "[weight]" in tuned
 
 
 def searches(folder, monkeypatch, *options):
@@ -388,24 +318,6 @@ def test_start_weights_that_are_best_on_held_out_text_are_the_result(tmp_path):
     assert kept == (tmp_path / "run" / "iteration-01" / "weights.json").read_bytes()
 
 
-def test_constraints_hold_in_every_iteration_of_the_default(tmp_path):
-    folder = tmp_path / "run"
-    tune(
-        folder, "--set=constraints.tied=[['PhraseTS0', 'PhraseST0']]",
-        "--set=constraints.fixed=['LM0']", "--set=constraints.signs={Distortion0='+'}",
-        "--set=tune.iterations=3",
-    )  # fmt: skip
-    start = weights_of(folder, 1)
-    for number in (2, 3, 4):
-        weights = weights_of(folder, number)
-        assert weights["LM0"] == start["LM0"]
-        assert weights["PhraseTS0"][0] * start["PhraseST0"][0] == pytest.approx(
-            weights["PhraseST0"][0] * start["PhraseTS0"][0]
-        )
-        assert weights["Distortion0"][0] >= 0
-        assert weights != start
-
-
 def test_the_default_finds_weights_of_sparse_features(tmp_path):
     lists = []
     for number in (1, 2):
@@ -473,21 +385,6 @@ def test_a_step_that_gains_no_more_than_half_its_error_ends_the_run(finished, tm
     assert found[-1]["gain"] <= 0.5 * found[-1]["gain_error"]
     assert all(one["gain"] > 0.5 * one["gain_error"] for one in found[2:-1])
     assert "the next weights gain " in run("report", tmp_path / "run").stdout
-
-
-def test_a_step_that_was_cut_short_does_not_end_the_run(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(averaging, "FARTHEST", 0.02)
-    more = ("--set=tune.patience=9", "--set=tune.min_gain=1e9")
-    tune(tmp_path / "run", "--set=tune.iterations=3", *more)
-    found = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert [one["gain"] for one in found["iterations"]] == [None] * 4
-    assert found["stopped"] == "the limit of 3 searches is reached"
-    said = "but the last step was cut short; more decodings would lead farther"
-    assert f"the limit of 3 searches is reached, {said}" in caplog.messages
-    assert f"the limit of 3 searches is reached, {said}" in found["warnings"]
-    tune(tmp_path / "two", "--decodings=2", "--quiet")
-    assert f"the limit of 2 decodings is reached, {said}" in caplog.messages
-    assert said in (tmp_path / "two" / "log.txt").read_text()
 
 
 def test_lists_that_hold_nothing_better_are_told(tmp_path):

@@ -163,21 +163,6 @@ def test_a_signal_that_is_ignored_stays_so(monkeypatch):
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_help_imports_nothing_heavy():
-    # What makes `portmert --help` answer at once.
-    program = (
-        "import sys\n"
-        "from click.testing import CliRunner\n"
-        "from portmert.tuner.cli import main\n"
-        "assert CliRunner().invoke(main, ['--help']).exit_code == 0\n"
-        "print(sorted({'numpy', 'numba', 'pydantic', 'thot', 'scipy'} & set(sys.modules)))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout == "[]\n"
-
-
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="system: /dev/full")
 def test_a_full_disk_behind_the_output_is_one_line():
     with Path("/dev/full").open("w") as full:

@@ -78,13 +78,6 @@ def test_jobs_and_threads_change_no_byte(system, tmp_path):
         assert (tmp_path / "other").read_bytes() == (tmp_path / "one").read_bytes()
 
 
-def test_progress_counts_segments(system, tmp_path):
-    decoder, source = system
-    lines = len(source.read_text().splitlines())
-    seen = decode(replace(decoder, jobs=2), source, tmp_path)
-    assert seen == [(number, lines) for number in range(1, lines + 1)]
-
-
 def test_written_moses_ini_differs_in_the_weights_alone_and_reads_back(system, tmp_path):
     decoder, _ = system
     weights = FeatureWeights(

@@ -16,7 +16,6 @@ from portmert.tuner.base.model_folders import RECORD
 from portmert.tuner.components import registry
 from portmert.tuner.decoders._thot_worker import NAMES, Translator
 from portmert.tuner.decoders.thot import FEATURES, START, Thot
-from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.languages.grammar import generate
@@ -71,19 +70,6 @@ def task(decoder, weights=START):
         "model": {"non_monotonicity": 3, "a": 10, "w": 10.0, "heuristic": 6},
         "decoder": {"s": 10, "is_breadth_first": True},
     }
-
-
-def test_model_score_is_weights_times_features(decoder, listed):
-    nbest, _ = listed
-    assert nbest.feature_names == FEATURES
-    assert len(nbest.texts) > 10 * len(DEV)
-    np.testing.assert_array_equal(nbest.model_scores, model_scores(nbest, decoder.read_weights()))
-
-
-def test_the_first_hypothesis_is_the_best_and_the_list_sorted(listed):
-    nbest, _ = listed
-    for start, stop in zip(nbest.offsets[:-1], nbest.offsets[1:], strict=True):
-        assert np.all(np.diff(nbest.model_scores[start:stop]) <= 0)
 
 
 @pytest.mark.parametrize(
@@ -216,11 +202,6 @@ def test_models_are_trained_once_and_refused_when_options_change(decoder):
         replace(
             decoder, train_source=decoder.train_target, train_target=decoder.train_source
         ).train()
-
-
-def test_same_training_gives_the_same_lists(decoder, listed, tmp_path):
-    decode(replace(decoder, model=tmp_path / "again"), tmp_path)
-    assert (tmp_path / "out").read_bytes() == listed[1].read_bytes()
 
 
 @pytest.mark.parametrize("aligner", ["ibm1", "ibm2", "fast_align"])

@@ -32,7 +32,6 @@ from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.fake_annotator import FakeAnnotator
-from tests.support.places import MOSES, needs
 
 QUICK = registry.optimizer("mert", {"searches_per_feature": 60})
 
@@ -144,13 +143,6 @@ def test_fixed_features_keep_their_weight_and_their_effect(tmp_path):
     assert best.tolist() == [0, 3]
 
 
-def test_signs_hold(tmp_path):
-    start = FeatureWeights({"LM0": (0.5, 0.1), "WP0": (0.2,)})
-    constraints = Constraints(bounds={"LM0": (0.0, np.inf), "WP0": (0.0, np.inf)})
-    found, _ = optimize(tmp_path, starts=(start,), constraints=constraints)
-    assert all(n > 0 for values in found.weights.values.values() for n in values)
-
-
 def test_start_outside_of_bounds_is_moved_and_said(tmp_path):
     start = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
     constraints = Constraints(bounds={"LM0_1": (0.1, 3.0)})
@@ -238,29 +230,9 @@ def test_sparse_features_are_searched_by_those_that_can(tmp_path, name):
     assert found.score > found.start_score
 
 
-def test_a_prior_pulls_to_the_weights_it_is_given(tmp_path):
-    start = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
-    toward = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
-    found, _ = optimize(tmp_path, starts=(start,), prior=100.0, toward=toward)
-    numbers = np.array([n for values in found.weights.values.values() for n in values])
-    assert numbers / np.abs(numbers).sum() == pytest.approx(
-        np.array([0.5, -0.1, 0.2]) / 0.8, abs=0.02
-    )
-
-
 def test_a_feature_without_weight_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no weight for feature WP0"):
         optimize(tmp_path, starts=(FeatureWeights({"LM0": (1.0, 1.0)}),))
-
-
-def test_threads_do_not_change_a_byte(tmp_path):
-    optimizer = registry.optimizer("mert", {"searches_per_feature": 30, "restarts": 4})
-    found = []
-    for threads in (1, 4):
-        with using(threads=threads):
-            found.append(optimize(tmp_path, optimizer=optimizer, seed=5)[0])
-    assert found[0].weights == found[1].weights
-    assert found[0].restarts == found[1].restarts
 
 
 def test_seconds_are_those_that_passed(tmp_path):
@@ -513,50 +485,3 @@ def test_segments_named_are_all_that_is_annotated(tmp_path):
     assert found.hypotheses == 30
     assert found.known == len(asked) == len(set(asked)) < 30
     assert {hypothesis // 15 for hypothesis in asked} == {2, 4}
-
-
-def test_a_metric_of_syntax_names_the_annotator_that_it_lacks(tmp_path):
-    nbest, references = read(tmp_path)
-    with pytest.raises(InputError, match=r"metric dpm needs dependency parses of .*\(--annotator"):
-        optimize_lists(nbest, references, registry.metric("dpm"), Setup(QUICK))
-
-
-@needs(MOSES)
-def test_real_lists_beat_what_moses_found():
-    # Moses' mert found BLEU 0.366 on run1 (run1.mert.log), with 20 random starts.
-    vocabulary = Vocabulary()
-    references = read_references(
-        [MOSES / "dev.en"],
-        vocabulary=vocabulary,
-        source=MOSES / "dev.ja",
-        links=[MOSES / "dev.ja-en.giza"],
-    )
-    from portmert.tuner.weights.feature_weights import read_weights
-
-    nbest = read_nbest([MOSES / "mert-bleu" / "run1.best100.out.gz"], vocabulary, segments=500)
-    start = read_weights(MOSES / "mert-bleu" / "run1.dense")
-    for metric, low in (("bleu", 0.366), ("port", 0.0)):
-        with using(threads=2):
-            found = optimize_lists(
-                nbest,
-                references,
-                registry.metric(metric),
-                Setup(registry.optimizer("mert", {"searches_per_feature": 50}), (start,)),
-            )
-        assert found.score > max(low, found.start_score + 0.02)
-        assert found.score < found.oracle_score
-
-
-def test_lists_that_hold_nothing_better_are_named_as_the_reason(tmp_path):
-    text = LIST.replace("LM0= -3 -1 WP0= -3", "LM0= 0 0 WP0= 0")  # the first ones are perfect
-    text = text.replace("LM0= -4 -1 WP0= -4", "LM0= 0 0 WP0= 0")
-    nbest, references = read(tmp_path, text)
-    start = FeatureWeights({"LM0": (1.0, 1.0), "WP0": (1.0,)})
-    setup = Setup(QUICK, (start,))
-    found = optimize_lists(nbest, references, registry.metric("wer"), setup)
-    assert found.oracle_score == found.score == found.start_score
-    assert any("the lists hold nothing better" in line for line in found.warnings)
-    worse = FeatureWeights({"LM0": (-1.0, -1.0), "WP0": (-1.0,)})
-    setup = Setup(QUICK, (worse,))
-    found = optimize_lists(nbest, references, registry.metric("wer"), setup)
-    assert not found.warnings

@@ -66,13 +66,6 @@ def test_scores_are_natural_logarithms(model):
     assert [score for score, _ in answer.parses] == pytest.approx(expected)
 
 
-def test_an_answer_depends_neither_on_neighbours_nor_on_processes(model):
-    sentences = SENTENCES * 5
-    whole = run(build(model), sentences)
-    assert run(build(model), sentences, processes=2) == whole
-    assert [run(build(model), [words])[0] for words in SENTENCES] == whole[: len(SENTENCES)]
-
-
 def test_what_cannot_be_parsed_costs_the_sentence_only(model):
     found = run(build(model, max_words=6), [["."], ["x"] * 7, SENTENCES[0]])
     assert found[:2] == [None, None]

@@ -59,13 +59,6 @@ def test_no_more_parses_than_asked_for(pipeline):
     assert all(len(answer.parses) <= 3 for answer in run(build(pipeline), SENTENCES[:5]))
 
 
-def test_an_answer_depends_neither_on_neighbours_nor_on_processes(pipeline):
-    annotator = build(pipeline)
-    whole = run(annotator, SENTENCES[:30])
-    assert run(annotator, SENTENCES[:30], processes=2) == whole
-    assert [run(annotator, [words])[0] for words in SENTENCES[:5]] == whole[:5]
-
-
 def test_tagsets(pipeline):
     words = [SENTENCES[0]]
     xpos, upos, feats = (

@@ -96,13 +96,6 @@ def test_expected_links_are_those_of_stanzas_own_probabilities(own, tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-5)  # Stanza's are float32
 
 
-def test_an_answer_depends_neither_on_neighbours_nor_on_processes(own):
-    annotator = build(**own)
-    whole = run(annotator, SENTENCES[:36])
-    assert run(annotator, SENTENCES[:36], processes=2) == whole
-    assert [run(annotator, [words])[0] for words in SENTENCES[:3]] == whole[:3]
-
-
 def test_the_fingerprint_knows_the_models_and_the_options(own):
     name = build(**own).fingerprint()
     assert name.startswith(f"stanza {importlib.metadata.version('stanza')} torch-")

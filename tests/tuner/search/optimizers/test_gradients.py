@@ -20,7 +20,6 @@ from portmert.tuner.search.optimizers.min_risk import Risk
 from portmert.tuner.search.optimizers.pro import Pro
 from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
 from tests.oracles.learning import expected_statistics, mira
-from tests.support.places import MOSES, needs
 from tests.tuner.search.test_line_search import Misses, Share
 
 
@@ -387,26 +386,3 @@ def test_the_derivative_suits_every_metric():
 
 
 # Real lists.
-
-
-@needs(MOSES)
-def test_real_lists_get_better():
-    from portmert.tuner.nbest.moses_dat import read_dat
-    from portmert.tuner.search.weight_search import Setup, find_weights
-    from portmert.tuner.weights.feature_weights import read_weights
-
-    lists = read_dat(
-        [MOSES / "mert-bleu" / "run1.features.dat.gz"],
-        [MOSES / "mert-bleu" / "run1.scores.dat.gz"],
-    )
-    start = read_weights(MOSES / "mert-bleu" / "run1.dense")
-    # What a short mert finds is 0.368 to 0.370; the start is 0.2985.
-    for name, low in (("pro", 0.345), ("kbmira", 0.355), ("min-risk", 0.366)):
-        found = find_weights(
-            lists,
-            StatTable(lists.stats),
-            registry.metric("bleu"),
-            Setup(registry.optimizer(name, {}), (start,)),
-        )
-        assert found.score > low, name
-        assert found.start_score < 0.2986
