@@ -383,6 +383,3 @@ def test_the_derivative_suits_every_metric():
         change = 1e-4 * rng.normal(size=len(total)) * total
         rise = float(metric.score(total + change) - metric.score(total - change)) / 2
         assert risk._slopes_by_stat(total) @ change == pytest.approx(rise, rel=1e-3), name
-
-
-# Real lists.
