@@ -220,7 +220,7 @@ def watched(beams: Sequence[str]) -> Iterator[list[tuple[str, float]]]:
 
     kept = Moses.decode, Moses.best_strings
     Moses.decode, Moses.best_strings = (  # type: ignore[method-assign]
-        timed("decode", Moses.decode), timed("best_strings", Moses.best_strings),
+        timed("decode", Moses.decode), timed("harvest", Moses.best_strings),
     )  # fmt: skip
     try:
         yield events

@@ -114,6 +114,12 @@ def test_wrong_graphs_are_told_in_one_line(tmp_path, lattices):
     (tmp_path / "w").write_text('{"weights": {"acoustic": [1], "language": [1], "length": [1]}}')
     line = fault("rerank", "--graphs", lattices, "--weights", tmp_path / "w", "--out", "x")
     assert line.endswith("utt-10.slf:4: segment utt-10: node 4 has no line I=4\n")
+    (lattices / "utt-2.slf").write_text("0 ||| the cat ||| LM0= 1 ||| 2\n")
+    line = fault("rerank", "--graphs", lattices, "--weights", tmp_path / "w", "--out", "x")
+    assert (
+        "utt-2.slf:1: segment utt-2: `0 ||| the cat ||| LM0= 1 ||| 2 ` is an n-best list" in line
+    )
+    (lattices / "utt-2.slf").write_text(LATTICE.format(2))
     (lattices / "utt-10.slf").rename(lattices / "utt-9.slf")
     (lattices / "utt-9.slf").write_text(LATTICE.format(9))
     line = fault("optimize", "--metric", "wer", "--graphs", lattices, "--ids", "--ref",

@@ -142,8 +142,9 @@ class _Candidates(NamedTuple):
     Parameters
     ----------
     table : (M, TAILS + W) int64
-    score, hash : (M,) float64, uint64
-        The hash is a polynomial of the tokens.
+    score : (M,) float64
+    hash : (M, 2) uint64
+        A polynomial of the tokens, and the power of its base for as many tokens.
     """
 
     table: IntArray
@@ -165,18 +166,6 @@ def _room(strings: _Candidates, count: int) -> _Candidates:
 
 
 @helper
-def _power(exponent: int) -> Any:
-    """Return the power of the hash's base, modulo 2^64."""
-    base, result = MIX_PRIME, np.uint64(1)
-    while exponent > 0:
-        if exponent & 1:
-            result *= base
-        base *= base
-        exponent >>= 1
-    return result
-
-
-@helper
 def _begin(strings: _Candidates, c: int, graph: Graph, arc: int, score: Any) -> None:
     """Make candidate c of an arc and the best strings of its tails, in place."""
     strings.table[c, ARC] = arc
@@ -189,19 +178,22 @@ def _begin(strings: _Candidates, c: int, graph: Graph, arc: int, score: Any) -> 
 def _fill(strings: _Candidates, c: int, graph: Graph, score: Any) -> None:
     """Compute score, hash and length of a candidate from its arc and its tails, in place."""
     arc = strings.table[c, ARC]
-    h, length = np.uint64(0), 0
+    h, power, length = np.uint64(0), np.uint64(1), 0
     for b in range(graph.body_offsets[arc], graph.body_offsets[arc + 1]):
         item = graph.body[b]
         if item >= 0:
             h = h * MIX_PRIME + (np.uint64(item) + np.uint64(1)) * np.uint64(0xBF58476D1CE4E5B9)
+            power *= MIX_PRIME
             length += 1
         else:
             tail = strings.table[c, TAILS - 1 - item]
-            h = h * _power(strings.table[tail, LENGTH]) + strings.hash[tail]
+            h = h * strings.hash[tail, 1] + strings.hash[tail, 0]
+            power *= strings.hash[tail, 1]
             length += strings.table[tail, LENGTH]
     for t in range(graph.tail_offsets[arc + 1] - graph.tail_offsets[arc]):
         score += strings.score[strings.table[c, TAILS + t]]
-    strings.score[c], strings.hash[c], strings.table[c, LENGTH] = score, h, length
+    strings.score[c], strings.table[c, LENGTH] = score, length
+    strings.hash[c, 0], strings.hash[c, 1] = h, power
     strings.table[c, MOVED], strings.table[c, NEXT] = 0, UNKNOWN
     strings.table[c, LEFT] = strings.table[c, RIGHT] = -1
 
@@ -253,7 +245,7 @@ def best_strings(graph: Graph, weights: FloatArray, size: int) -> Strings:
     strings = _Candidates(
         np.empty((room, TAILS + width), dtype=np.int64),
         np.empty(room),
-        np.empty(room, dtype=np.uint64),
+        np.empty((room, 2), dtype=np.uint64),
     )
     for node in range(nodes):  # the best string of each node, candidate `node`
         best, best_score = -1, -np.inf
@@ -320,7 +312,7 @@ def _worse(
             pending[node] = c
             known = node
             while known >= 0 and (
-                strings.hash[known] != strings.hash[c]
+                strings.hash[known, 0] != strings.hash[c, 0]
                 or strings.table[known, LENGTH] != strings.table[c, LENGTH]
             ):
                 known = strings.table[known, NEXT]

@@ -19,7 +19,7 @@ from ..base import streams, threads
 from ..base.columns import in_natural_order
 from ..base.errors import InputError, counted, shown
 from ..base.files import called, read_bytes, stamps
-from ..base.warn import notice
+from ..base.warn import notice, warn
 from ..families import component, names
 from ..nbest._merging_kernels import Rows
 from ..nbest.merging import ListArrays, Merger, beyond, empty_rows, extend_rows, with_sparse
@@ -262,6 +262,8 @@ def _read(
     reader, blocks = blocks_in(files, reader)
     where, segments = tuple(zip(*((block.where, block.segment) for block in blocks), strict=True))
     graphs = tuple(reader.graph(block, columns) for block in blocks)
+    for remark in columns.remarks.values():
+        warn(remark)
     arcs = sum(len(graph.spans) for graph in graphs) // len(graphs)
     notice(
         f"{called(files[0])}: {reader.title}, {counted(len(graphs), 'graph')}, {arcs} arcs on "

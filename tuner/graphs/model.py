@@ -43,12 +43,15 @@ class Columns:
         Start weights of features, where graphs or their format name some.
     vocabulary : Vocabulary
         The words of all graphs.
+    remarks : dict
+        Name of a feature -> what is odd about it in the first file where it is.
     """
 
     vocabulary: Vocabulary
     features: dict[str, list[int]] = field(default_factory=dict)
     sparse: set[str] = field(default_factory=set)
     start: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
     count: int = 0
 
     def of(self, name: str, size: int = 1, *, sparse: bool = False) -> list[int]:

@@ -225,8 +225,8 @@ HYPERGRAPH = """# target ||| features ||| source-covered
 <s> |||  ||| 0
 # node 1
 2
-[0] a b ||| LM0=-1.5 TM_1=1 TM_2=2 x_y=1 ||| 1
-[0] c ||| LM0=-1 TM_1=0 TM_2=1 ||| 1
+[0] a b ||| TM_1=1 TM_2=2 LM0=-1.5 x_y=1 ||| 1
+[0] c ||| TM_1=0 TM_2=1 LM0=-1 ||| 1
 # node 2
 1
 [1] </s> |||  ||| 2
@@ -261,6 +261,12 @@ def test_formats_are_recognised_and_read(tmp_path, text, weights, title, expecte
     np.testing.assert_allclose(
         nbest.model_scores, model_scores(nbest, FeatureWeights.of(weights)), rtol=1e-8
     )
+
+
+def test_scores_that_only_some_links_have_are_told(tmp_path, caplog):
+    (tmp_path / "graph").write_text(SLF.replace(" l=0", ""))
+    read(tmp_path / "graph")
+    assert "1 of 2 links with words have no language score; it counts as 0" in caplog.text
 
 
 def test_links_are_those_of_phrases(tmp_path):

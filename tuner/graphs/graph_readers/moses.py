@@ -116,43 +116,42 @@ class Osgx(GraphReader):
     ) -> tuple[IntArray, IntArray, FloatArray]:
         """Return offsets, columns and values of the features that are not 0."""
         width = cores[0].count(",") + 1
-        for line, core in zip(lines, cores, strict=True):
-            if core.count(",") + 1 != width:
-                block.fail(
-                    line,
-                    f"{counted(core.count(',') + 1, 'feature value')}, line "
-                    f"{block.line + lines[0]} has {width}; is the file cut off?",
-                )
         try:
-            table = np.array(",".join(cores).split(","), dtype=np.float64)
+            table = np.array([core.split(",") for core in cores], dtype=np.float64)
         except ValueError:
             table = np.array([np.nan])
         if not (np.abs(table) <= LARGEST).all():
             for line, core in zip(lines, cores, strict=True):
-                for number in core.split(","):
+                numbers = core.split(",")
+                if len(numbers) != width:
+                    count = counted(len(numbers), "feature value")
+                    first = f"line {block.line + lines[0]} has {width}"
+                    block.fail(line, f"{count}, {first}; is the file cut off?")
+                for number in numbers:
                     block.number(line, number, "a feature")
         names = self._names(width)
         dense = np.array([column for name, size in names for column in columns.of(name, size)])
-        rows, places = np.nonzero(table.reshape(-1, width))
-        all_columns, values = dense[places], table[table != 0.0]
-        if any(sparse):
-            named = [
-                (row, *_sparse(block, line, item, columns))
-                for row, (line, text) in enumerate(zip(lines, sparse, strict=True))
-                for item in text.split()
-            ]
-            more_rows, more_columns, more_values = map(np.array, zip(*named, strict=True))
-            rows = np.concatenate([rows, more_rows])
-            order = np.argsort(rows, kind="stable")
-            rows = rows[order]
-            all_columns = np.concatenate([all_columns, more_columns])[order]
-            values = np.concatenate([values, more_values])[order]
-        return np.searchsorted(rows, np.arange(len(cores) + 1)), all_columns, values
+        rows, places = np.nonzero(table)
+        named = [
+            (row, columns.of(name, sparse=True)[0], block.number(line, number, f"feature {name}"))
+            for row, (line, text) in enumerate(zip(lines, sparse, strict=True))
+            for name, _, number in (item.rpartition("=") for item in text.split())
+        ]
+        more = np.array(named, dtype=np.float64).reshape(-1, 3)
+        rows = np.concatenate([rows, more[:, 0].astype(np.int64)])
+        order = np.argsort(rows, kind="stable")
+        return (
+            np.searchsorted(rows[order], np.arange(len(cores) + 1)),
+            np.concatenate([dense[places], more[:, 1].astype(np.int64)])[order],
+            np.concatenate([table[table != 0.0], more[:, 2]])[order],
+        )
 
     def _names(self, width: int) -> FeatureNames:
         if self.config is None:
             return (("core", width),)
-        names = moses_features(self.config)
+        weights = read_weights(self.config).values
+        in_order = read_moses_ini(self.config).features
+        names = tuple((name, len(weights[name])) for name in in_order if name in weights)
         if sum(size for _, size in names) != width:
             total = sum(size for _, size in names)
             raise GraphError(
@@ -160,25 +159,6 @@ class Osgx(GraphReader):
                 f"moses.ini of this graph?"
             )
         return names
-
-
-def moses_features(config: Path) -> FeatureNames:
-    """Return the dense features of a moses.ini in Moses' order: as [feature] names them."""
-    weights = read_weights(config).values
-    counts: dict[str, int] = {}
-    names = []
-    for line in read_moses_ini(config).values("feature"):
-        kind, *options = line.split()
-        number = counts[kind] = counts.get(kind, -1) + 1
-        written = [option[5:] for option in options if option.startswith("name=")]
-        names.append(written[0] if written else f"{kind}{number}")
-    return tuple((name, len(weights[name])) for name in names if name in weights)
-
-
-def _sparse(block: Block, line: int, item: str, columns: Columns) -> tuple[int, float]:
-    """Return column and value of a sparse feature."""
-    name, _, number = item.rpartition("=")
-    return columns.of(name, sparse=True)[0], block.number(line, number, f"sparse feature {name}")
 
 
 @dataclass(frozen=True)
@@ -226,7 +206,7 @@ class MosesHypergraph(GraphReader):
                 components = _components([name for name, _, _ in pairs], columns)
             values = [
                 (
-                    components.get(name) or columns.of(name, sparse=True)[0],
+                    components[name] if name in components else columns.of(name, sparse=True)[0],
                     block.number(number, value, f"feature {name}"),
                 )
                 for name, _, value in pairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -82,14 +83,11 @@ class Slf(GraphReader):
                 "Moses writes on a link what the whole hypothesis has, not what the link adds; "
                 "decode with -output-search-graph-extended FILE and give FILE"
             )
-        check_count(block, last, "node", len(nodes), self._size(block, header, "N"))
-        check_count(block, last, "link", len(links), self._size(block, header, "L"))
+        for key, meaning, count in (("N", "node", len(nodes)), ("L", "link", len(links))):
+            if key not in header:
+                block.fail(0, f"the header has no {key}=; is it a lattice?")
+            check_count(block, last, meaning, count, block.natural(0, header[key], f"{key}="))
         return self._graph(block, columns, header, nodes, links)
-
-    def _size(self, block: Block, header: dict[str, str], key: str) -> int:
-        if key not in header:
-            block.fail(0, f"the header has no {key}=; is it a lattice?")
-        return block.natural(0, header[key], f"{key}=")
 
     def _graph(
         self,
@@ -102,7 +100,7 @@ class Slf(GraphReader):
         base = block.number(0, header.get("base", "2.718281828459045"), "base")
         builder = Builder(columns)
         length, written = columns.of("length")[0], _SILENT | set(self.silent.split("+"))
-        tails, heads = set(), set()
+        tails, heads, counts = set(), set(), Counter[int]()
         is_sphinx = b"PocketSphinx" in block.data[:100]
         for number, fields in links:
             ends = [block.natural(number, fields.get(key, ""), key) for key in "SE"]
@@ -121,21 +119,32 @@ class Slf(GraphReader):
             is_written = word not in written and not _NOISE.fullmatch(word)
             if is_written:
                 features[length] = 1.0
+                counts.update([*features])
             if is_passed:
                 builder.step(ends[0], ends[1], word if is_written else "", features)
-        penalty = self._log(
-            block.number(0, header.get("wdpenalty", "0"), "wdpenalty"), base or 1.0
-        )
-        scales = {"length": penalty} | {
-            name: block.number(0, header[key], key)
-            for key, name in _SCALES.items()
-            if key in header and name in columns.features
-        }
-        for name, scale in scales.items():
-            columns.start.setdefault(name, (scale,))
+        self._remark(block, columns, counts)
+        self._name_start(block, header, columns, base)
         start = self._end(block, header, "start", set(nodes) - heads)
         goal = self._end(block, header, "end", set(nodes) - tails)
         return builder.graph(goal, start=start)
+
+    def _remark(self, block: Block, columns: Columns, counts: Counter[int]) -> None:
+        """Note scores that only some links with words have; the format leaves it open."""
+        words = counts[columns.of("length")[0]]
+        for name, (column, *_) in columns.features.items():
+            if 0 < counts[column] < words:
+                lacking = f"{words - counts[column]} of {words} links with words have no {name}"
+                columns.remarks.setdefault(name, f"{block.where}: {lacking} score; it counts as 0")
+
+    def _name_start(
+        self, block: Block, header: dict[str, str], columns: Columns, base: float
+    ) -> None:
+        """Take the recogniser's weights as start, of the first file that has them."""
+        penalty = block.number(0, header.get("wdpenalty", "0"), "wdpenalty")
+        columns.start.setdefault("length", (self._log(penalty, base or 1.0),))
+        for key, name in _SCALES.items():
+            if key in header and name in columns.features:
+                columns.start.setdefault(name, (block.number(0, header[key], key),))
 
     def _log(self, value: float, base: float) -> float:
         """Return a natural logarithm; of base 0, values are probabilities."""
