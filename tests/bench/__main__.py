@@ -18,7 +18,8 @@ from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.line_search import LineSearch
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
 from tests.bench.bayes import bayes

@@ -23,7 +23,8 @@ from portmert.tuner.evaluation.metaeval.intervals import (
 )
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.search.optimizers.bagged import Bagged
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from tests.support.agreements import given_scores
 
 SEGMENTS, SAMPLES, RUNS = 100, 999, 200

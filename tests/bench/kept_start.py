@@ -43,16 +43,16 @@ from portmert.tuner.base.tables import aligned
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import best_hypotheses
 from portmert.tuner.search import unseen, weight_search
-from portmert.tuner.search.optimizers import bagged
+from portmert.tuner.search.list_statistics import statistics_table
+from portmert.tuner.search.optimizers import _mixtures, bagged
 from portmert.tuner.search.problem import finite, oriented_scores
-from portmert.tuner.search.stat_tables import statistics_table
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 
 NEAR = 4
 """The start weights `near` are learnt from one NEARth of the segments, apart from all others."""
 FEWEST = 100
 """Test segments of a case."""
-SHARES = (0.0, *unseen.SHARES)
+SHARES = (0.0, *_mixtures.SHARES)
 
 
 class Pool:
@@ -134,7 +134,7 @@ def case(
     _, by_others = bagged._choose_mixture(deal, blends, folds)
     learnt = np.stack([fold.weights for fold in folds])
     held_out = deal.rows(bagged._held_out(deal, by_others, learnt))
-    judged = unseen.judged(problem.stats, pool.metric, held_out, fold_of, seed)
+    judged = unseen.held_out_estimate(problem.stats, pool.metric, held_out, fold_of, seed)
     seconds = time.process_time() - begin
 
     curve, parts = held_out_curve(deal, blends, folds)
@@ -157,18 +157,18 @@ def case(
 def held_out_curve(deal: bagged._Split, blends: Any, folds: Sequence[Any]) -> tuple[Any, Any]:
     """Return (1 + samples, 5) objectives of the start and of each share, and the searches' parts.
 
-    The share is of the best mixture; the parts add to 1. Both are as in `unseen.choose`.
+    The share is of the best mixture; the parts add to 1. Both are as in `choose_mixture`.
     """
     problem, metric = deal.problem, deal.problem.metric
-    count = len(unseen.SHARES) * len(blends)
+    count = len(_mixtures.SHARES) * len(blends)
     hypotheses = np.tile(problem.winners(deal.start), (1 + count, 1))
     for is_out, fold in zip(deal.is_out, folds, strict=True):
         hypotheses[1:, is_out] = fold.hypotheses
     rows = deal.rows(hypotheses)
     table = problem.stats.take(rows.ravel()).reshape(*rows.shape, -1)
-    counts = unseen.samples(rows.shape[1], deal.seed)
+    counts = unseen.segment_samples(rows.shape[1], deal.seed)
     scores = finite(oriented_scores(metric, np.einsum("ns,rsk->nrk", counts, table)))
-    shared = scores[:, 1:].reshape(len(scores), len(unseen.SHARES), -1)
+    shared = scores[:, 1:].reshape(len(scores), len(_mixtures.SHARES), -1)
     whole = shared[:, 0]
     best = int(np.argmax(whole[0]))
     errors = np.std(whole[1:, [best]] - whole[1:], axis=0, ddof=1)

@@ -13,7 +13,8 @@ from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.optimizers._climb import Climber
-from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
+from portmert.tuner.search.problem import Prior, TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from tests.tuner.search.test_line_search import Misses, Share
 
 OPTIMIZERS = families.own_names("optimizer")

@@ -11,7 +11,8 @@ import numpy as np
 from portmert.metrics._base import Batch, Ragged, Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.search.optimizers.coordinate import Coordinate
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 
 for name in ("portmert.tuner.api.known_statistics", "jinja2", "scipy.special", "tabulate"):
     importlib.import_module(name)

@@ -14,8 +14,8 @@ from ..base.errors import counted
 from ..components import external
 from ..nbest.model import NBest, featured
 from ..nbest.moses_dat import DatLists
-from ..search.problem import StatTable
-from ..search.stat_tables import moses_stats
+from ..search.list_statistics import moses_stats
+from ..search.stat_table import StatTable
 
 
 @dataclass(frozen=True)

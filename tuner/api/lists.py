@@ -27,8 +27,9 @@ from ..nbest.moses_dat import DatLists, read_dat
 from ..nbest.readers._base import Reader
 from ..nbest.readers._json import JsonReader, records_file
 from ..nbest.records import Hypothesis, ListFile, SegmentNames, read_list
-from ..search import problem, stat_tables
+from ..search import list_statistics
 from ..search.length_penalty import penalised
+from ..search.stat_table import StatTable
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
@@ -626,14 +627,14 @@ class PreparedLists:
     preparation : Preparation
         What made the texts ready.
     annotate : callable or None
-        See `portmert.tuner.search.stat_tables.statistics_table`.
+        See `portmert.tuner.search.list_statistics.statistics_table`.
     """
 
     nbest: NBest
     scored: NBest
     references: References
     preparation: prepare.Preparation
-    annotate: stat_tables.Annotate | None
+    annotate: list_statistics.Annotate | None
 
     def best(self, weights: FeatureWeights, alpha: float) -> IntArray:
         """Return (S,) the best hypothesis of each segment under weights and a length penalty."""
@@ -643,11 +644,11 @@ class PreparedLists:
         """Return the metric and everything else on which its score depends."""
         return self.preparation.signature(metric, self.references.offsets)
 
-    def statistics(self, metric: Metric, *, lazily: bool = False) -> problem.StatTable:
+    def statistics(self, metric: Metric, *, lazily: bool = False) -> StatTable:
         """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""
         annotate = self.annotate if needs_of([metric]) else None
         if lazily and annotate is None:
             annotate = self.scored.texts.take
-        return stat_tables.statistics_table(
+        return list_statistics.statistics_table(
             self.scored, self.references, metric, annotate=annotate
         )

@@ -40,8 +40,9 @@ from ..search.contributions import contributions as contributions_of
 from ..search.error_surface import Surface, surfaces
 from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penalised
 from ..search.optimizers._base import Optimizer
-from ..search.problem import StatTable, TuningProblem
+from ..search.problem import TuningProblem
 from ..search.results import Confidence, Optimized, OtherScore
+from ..search.stat_table import StatTable
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..search.weight_search import Setup
 from ..texts import corpus, statistics

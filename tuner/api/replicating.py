@@ -46,8 +46,8 @@ from ..search.averaging import averaged_within, spread_size
 from ..search.contributions import contributions
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
-from ..search.problem import StatTable
 from ..search.results import Optimized
+from ..search.stat_table import StatTable
 from ..search.weight_search import Setup, find_weights
 from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights

@@ -19,10 +19,11 @@ from ..base.warn import warn_of
 from ..components import registry
 from ..nbest import model, moses_dat
 from ..search import averaging, constraints, weight_search
+from ..search.list_statistics import moses_stats
 from ..search.optimizers._base import Optimizer
 from ..search.optimizers.mert import Mert
-from ..search.problem import StatTable, TuningProblem
-from ..search.stat_tables import moses_stats
+from ..search.problem import TuningProblem
+from ..search.stat_table import StatTable
 from ..search.unseen import gain_of
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.weights_file import read_sparse

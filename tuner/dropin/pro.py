@@ -21,10 +21,11 @@ from ..base.errors import counted
 from ..components import registry
 from ..nbest.moses_dat import DatLists
 from ..search.constraints import Bounds
+from ..search.list_statistics import moses_stats
 from ..search.optimizers._linear import Linear
 from ..search.optimizers.pro import Pro
-from ..search.problem import StatTable, TuningProblem
-from ..search.stat_tables import moses_stats
+from ..search.problem import TuningProblem
+from ..search.stat_table import StatTable
 from . import _scorer
 from ._program import Flag, OptionValues, number, program, say
 

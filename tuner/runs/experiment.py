@@ -34,8 +34,8 @@ from ..nbest.check import model_score_mismatch, warn_of_few
 from ..nbest.model import NBest, best_hypotheses
 from ..search.averaging import step_share, weight_change
 from ..search.constraints import moves
-from ..search.problem import StatTable
 from ..search.results import Confidence, Optimized
+from ..search.stat_table import StatTable
 from ..search.unseen import chosen_by_others, gain_of, scores_without_folds
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..search.weight_search import Setup, find_weights

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from ..nbest.model import NBest
 from ..nbest.read import merge
-from ..search.problem import StatTable
-from ..search.stat_tables import statistics_table
+from ..search.list_statistics import statistics_table
+from ..search.stat_table import StatTable
 from .scorer import Evaluator
 
 GRAPHS_NAME = "graphs.gz"

@@ -18,8 +18,8 @@ from ..graphs.collection import read_graphs
 from ..nbest import model, read
 from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from ..search import DEFAULT_OPTIMIZER
-from ..search.problem import StatTable
-from ..search.stat_tables import statistics_table
+from ..search.list_statistics import statistics_table
+from ..search.stat_table import StatTable
 from ..search.weight_search import Setup, find_weights
 from ..texts import corpus, mbr, statistics
 

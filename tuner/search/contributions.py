@@ -13,7 +13,8 @@ from portmert.metrics._base import Metric
 from ..base.tables import Table
 from ..nbest.model import NBest, best_hypotheses
 from ..weights.feature_weights import FeatureWeights, value_labels
-from .problem import StatTable, within_segment_spread
+from .problem import within_segment_spread
+from .stat_table import StatTable
 
 
 class Contribution(NamedTuple):

@@ -22,7 +22,8 @@ from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, best_hypotheses
 from . import problem, weight_search
 from .results import Optimized
-from .unseen import typical
+from .stat_table import StatTable
+from .unseen import middle_estimate
 
 GRID_POINTS = 9
 """Alphas tried first, at equal distances, from one end of the range to the other."""
@@ -84,7 +85,7 @@ def penalised(nbest: NBest, alpha: float) -> NBest:
 
 def find_weights_and_alpha(
     nbest: NBest,
-    stats: problem.StatTable,
+    stats: StatTable,
     metric: Metric,
     setup: weight_search.Setup,
     *,
@@ -95,7 +96,7 @@ def find_weights_and_alpha(
 
     An optimizer that holds segments out chooses alpha by its estimates for unseen text. The
     estimate that is returned is not the highest one but the middle one of the grid's alphas, see
-    `typical`: the golden sections look only where the estimates are high.
+    `middle_estimate`: the golden sections look only where the estimates are high.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def find_weights_and_alpha(
         notice(line)
     on_grid = [tried[alpha] for alpha in grid(penalty) if alpha in tried]
     estimates = [result.unseen for result in on_grid if result.unseen is not None]
-    unseen = typical(estimates, stats, metric) if estimates else None
+    unseen = middle_estimate(estimates, stats, metric) if estimates else None
     start = setup.start(nbest.feature_names)
     at_start = best_hypotheses(penalised(nbest, start_alpha), start)
     return replace(

@@ -1,25 +1,19 @@
-"""Choose weights, and estimate their score on unseen text, by segments that were held out."""
+"""Estimates of the score on unseen text, by segments that were held out."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
-from portmert.metrics._elementary import exp
 
 from ..base import streams
 from ..base.samples import deviation, is_constant
-from .problem import StatTable, finite, oriented_scores
+from .problem import finite, oriented_scores
+from .stat_table import StatTable
 
 RESAMPLES = 200
 """Bootstrap samples of the segments; a standard error is the deviation over them."""
-
-
-SHARES = (1.0, 0.75, 0.5, 0.25)
-"""How much of what was learnt goes into a mixture with the start weights; 0 is always tried, and
-the largest preferred."""
 
 
 CLEARLY = 3.0
@@ -58,7 +52,7 @@ class Unseen:
         return metric.oriented(self.oriented_score) if len(self.without) else None
 
 
-def samples(segments: int, seed: int) -> FloatArray:
+def segment_samples(segments: int, seed: int) -> FloatArray:
     """Return (1 + RESAMPLES, S): how often each segment counts in the text and in each sample.
 
     In the text, row 0, each counts once.
@@ -74,7 +68,7 @@ def gain_of(metric: Metric, tables: Sequence[FloatArray], seed: int) -> tuple[fl
 
     The tables are (S, K) statistics of segments; the error is over bootstrap samples of these.
     """
-    counts = samples(len(tables[0]), seed)
+    counts = segment_samples(len(tables[0]), seed)
     scores = [
         finite(oriented_scores(metric, np.einsum("ns,sk->nk", counts, table))) for table in tables
     ]
@@ -82,7 +76,9 @@ def gain_of(metric: Metric, tables: Sequence[FloatArray], seed: int) -> tuple[fl
     return gain, deviation(sample_gains) or 0.0
 
 
-def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, seed: int) -> Unseen:
+def held_out_estimate(
+    stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, seed: int
+) -> Unseen:
     """Estimate from the hypotheses that were chosen for held-out segments; see `Unseen`.
 
     The squared error has two parts: the variance over bootstrap samples of segments, as if weights
@@ -96,7 +92,7 @@ def judged(stats: StatTable, metric: Metric, rows: IntArray, folds: IntArray, se
         The hypotheses chosen, then those chosen without what each of K folds teaches; or (1, S).
     """
     count, sums = rows.shape[1], [stats.take(row).sum(axis=0) for row in rows[1:]]
-    drawn = np.einsum("ns,sk->nk", samples(count, seed), stats.take(rows[0]))
+    drawn = np.einsum("ns,sk->nk", segment_samples(count, seed), stats.take(rows[0]))
     values = oriented_scores(metric, np.vstack([drawn, *sums]))
     scores = finite(values)
     sampling = _variance(scores[1 : len(drawn)]) * count / max(count - 1, 1)
@@ -109,7 +105,7 @@ def _variance(scores: FloatArray) -> float:
     return 0.0 if is_constant(scores) else float(np.var(scores, ddof=1))
 
 
-def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> Unseen:
+def middle_estimate(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> Unseen:
     """Estimate the score of the best of several candidates.
 
     The highest of several estimates promises too much, because it is the luckiest one too.
@@ -121,7 +117,7 @@ def typical(candidates: Sequence[Unseen], stats: StatTable, metric: Metric) -> U
     candidates
         At least one. All are of the same segments.
     """
-    counts = samples(len(candidates[0].rows), candidates[0].seed)
+    counts = segment_samples(len(candidates[0].rows), candidates[0].seed)
     tables = np.stack([stats.take(candidate.rows) for candidate in candidates])
     scores = finite(oriented_scores(metric, np.einsum("ns,csk->cnk", counts, tables)))
     below = scores[np.argmax(scores[:, 0])] - scores
@@ -161,80 +157,3 @@ def chosen_by_others(values: FloatArray, without: FloatArray, folds: IntArray) -
     winners = np.argmax(without[:, 0], axis=0)  # of equal ones the first
     best = int(np.argmax(values))
     return float(values[best] + (parts[winners, np.arange(len(winners))] - parts[best]).sum())
-
-
-def blends_of(searches: int) -> FloatArray:
-    """Return (B, L): every way to take one or more of L searches in equal parts that add to 1."""
-    sets = np.array(list(itertools.product((0.0, 1.0), repeat=searches))[1:])
-    blends: FloatArray = sets / sets.sum(axis=1, keepdims=True)
-    return blends
-
-
-def choose(
-    stats: StatTable,
-    metric: Metric,
-    rows: IntArray,
-    penalties: FloatArray,
-    blends: FloatArray,
-    fold_of: IntArray,
-    counts: FloatArray,
-) -> tuple[FloatArray, list[FloatArray]]:
-    """Choose how much of each of several searches to believe, the rest being the start.
-
-    Parameters
-    ----------
-    rows : (1 + SHARES * B, S) int64
-        Hypotheses that held-out segments get, as rows of `stats`: those of the start, then those
-        of each share of each blend.
-    penalties : (1 + SHARES * B,) float64
-        Taken off the oriented score of each.
-    blends : (B, L) float64
-        Parts of L searches, see `blends_of`.
-    fold_of : (S,) int64
-    counts : (1 + RESAMPLES, S) float64
-        See `samples`.
-
-    Returns
-    -------
-    parts : (L,) float64
-        Of each search; all 0 for the start.
-    by_others : list of (L,) float64
-        For each fold, the parts that the other folds choose.
-    """
-    table = stats.take(rows.ravel()).reshape(*rows.shape, -1)
-    folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-    sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], table[:, at]) for at in folds])
-    counted = np.vstack([np.ones(len(sums)), 1 - np.eye(len(sums))])  # all, then without each
-    drawn = np.stack([counts[:, at].sum(axis=1) for at in folds])
-    choices = []
-    for is_counted in counted:
-        total = np.einsum("f,fnrk->nrk", is_counted, sums)
-        total[is_counted @ drawn == 0] = total[
-            0
-        ]  # the text's sums for a sample without any segment
-        choices.append(_parts(oriented_scores(metric, total), penalties, blends))
-    return choices[0], choices[1:]
-
-
-def _parts(scores: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:
-    """Return the (L,) parts of searches to believe in, all 0 for the start.
-
-    Parameters
-    ----------
-    scores : (1 + RESAMPLES, 1 + SHARES * B) float64
-        Oriented scores of the start, then of each share of each blend; in each sample.
-    """
-    scores = finite(scores)
-    values = (scores[0, 1:] - penalties[1:]).reshape(len(SHARES), -1)
-    drawn = scores[1:, 1:].reshape(-1, *values.shape)
-    best = int(np.argmax(values[0]))
-    errors = np.std(drawn[:, 0, [best]] - drawn[:, 0], axis=0, ddof=1)
-    least = np.finfo(np.float64).eps * (np.abs(values).max() or 1.0)  # rounding, no difference
-    belief = exp(-(values[0, best] - values[0]) / np.maximum(errors, least))
-    shared = values[:, best]
-    top = int(np.argmax(shared))
-    errors = np.std(drawn[:, [top], best] - drawn[:, :, best], axis=0, ddof=1)
-    good = (shared > scores[0, 0] - penalties[0]) & (shared[top] - shared <= errors)
-    share = SHARES[int(np.argmax(good))] if good.any() else 0.0
-    parts: FloatArray = share * np.einsum("b,bl->l", belief, blends) / belief.sum()
-    return parts

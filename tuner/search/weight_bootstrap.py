@@ -14,8 +14,9 @@ from ..base.threads import Team
 from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, without_texts
 from ..weights.feature_weights import FeatureWeights, columns_by_name
-from . import averaging, problem, weight_search
+from . import averaging, weight_search
 from .results import PERCENTILES, Confidence
+from .stat_table import StatTable
 
 
 def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:
@@ -26,7 +27,7 @@ def resampled(segments: int, *, seed: int, sample: int) -> tuple[IntArray, int]:
 
 def bootstrap(
     nbest: NBest,
-    stats: problem.StatTable,
+    stats: StatTable,
     metric: Metric,
     setup: weight_search.Setup,
     samples: Sequence[int],
@@ -70,7 +71,7 @@ def bootstrap(
 
 def found_on(
     nbest: NBest,
-    stats: problem.StatTable,
+    stats: StatTable,
     metric: Metric,
     setup: weight_search.Setup,
     sample: int,

@@ -20,8 +20,9 @@ from ..weights.feature_weights import FeatureNames, FeatureWeights
 from .constraints import Constraints, moves
 from .optimizers._base import Optimizer, SearchResult
 from .oracle import oracle
-from .problem import NOTHING, Prior, StatTable, TuningProblem, oriented
+from .problem import NOTHING, Prior, TuningProblem, oriented
 from .results import Optimized
+from .stat_table import StatTable
 from .variables import Variables, choose_variables
 
 NO_SEARCH = "no feature is left to search; the weights are the start weights"

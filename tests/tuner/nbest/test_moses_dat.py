@@ -26,7 +26,7 @@ from portmert.tuner.nbest.moses_dat import (
     write_scores,
 )
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.search.stat_tables import moses_stats
+from portmert.tuner.search.list_statistics import moses_stats
 from tests.oracles import nbest as oracle
 from tests.support.interrupts import must_end
 from tests.support.places import MOSES, needs

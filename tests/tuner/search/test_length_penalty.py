@@ -23,7 +23,7 @@ from portmert.tuner.search.length_penalty import (
     find_weights_and_alpha,
     penalised,
 )
-from portmert.tuner.search.stat_tables import statistics_table
+from portmert.tuner.search.list_statistics import statistics_table
 from portmert.tuner.search.weight_search import Setup
 from portmert.tuner.texts.corpus import read_references
 from portmert.tuner.weights.feature_weights import (

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from portmert.metrics._base import Metric
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.search.line_search import LineSearch, smoothed
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from tests.oracles import search as slow
 
 

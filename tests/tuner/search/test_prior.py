@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.optimizers import coordinate
-from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
+from portmert.tuner.search.problem import Prior, TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from tests.tuner.search.test_line_search import Share
 
 PRIOR = Prior(0.5, np.array([3.0, 4.0]), np.ones(2))

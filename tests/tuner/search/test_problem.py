@@ -5,7 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from portmert.tuner.search.problem import StatTable, TuningProblem, within_segment_spread
+from portmert.tuner.search.problem import TuningProblem, within_segment_spread
+from portmert.tuner.search.stat_table import StatTable
 from tests.tuner.search.test_line_search import TWO, Share, problem_of
 
 

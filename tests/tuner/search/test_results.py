@@ -7,8 +7,8 @@ import numpy as np
 from portmert.metrics._display import NOTHING
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import featured
-from portmert.tuner.search.problem import StatTable
 from portmert.tuner.search.results import PERCENTILES, Confidence
+from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.weight_search import Setup, find_weights
 from portmert.tuner.weights.feature_weights import FeatureWeights
 

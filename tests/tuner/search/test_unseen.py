@@ -12,18 +12,17 @@ from portmert.tuner.base import streams
 from portmert.tuner.nbest.model import featured
 from portmert.tuner.search import weight_search
 from portmert.tuner.search.length_penalty import GRID_POINTS, LengthPenalty, find_weights_and_alpha
+from portmert.tuner.search.optimizers._mixtures import SHARES, blends_of, choose_mixture
 from portmert.tuner.search.optimizers.bagged import Bagged
-from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
+from portmert.tuner.search.problem import Prior, TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.unseen import (
-    SHARES,
-    blends_of,
-    choose,
     chosen_by_others,
     gain_of,
-    judged,
-    samples,
+    held_out_estimate,
+    middle_estimate,
     scores_without_folds,
-    typical,
+    segment_samples,
 )
 from portmert.tuner.search.weight_search import Setup
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -46,7 +45,7 @@ def test_blends_are_of_one_two_or_all_searches():
 def test_the_error_is_that_of_a_mean():
     # Shares of 0 and 1, half and half, of 400 segments: the deviation of the mean is 0.5 / 20.
     rows = np.array([0, 10] * 200)
-    unseen = judged(HITS, Share(), rows[np.newaxis], np.zeros(400, dtype=int), 3)
+    unseen = held_out_estimate(HITS, Share(), rows[np.newaxis], np.zeros(400, dtype=int), 3)
     assert unseen.oriented_score == 0.5
     assert unseen.error == pytest.approx(0.025, rel=0.15)
     assert unseen.rows.tolist() == [0, 10] * 200
@@ -63,7 +62,7 @@ def test_a_gain_has_the_error_of_a_difference_of_the_same_segments():
 
 def test_the_error_counts_what_folds_teach_but_at_most_as_much_as_their_luck():
     rows, folds = np.array([4, 6] * 200), np.arange(400) // 100
-    own = judged(HITS, Share(), rows[np.newaxis], folds, 3).error
+    own = held_out_estimate(HITS, Share(), rows[np.newaxis], folds, 3).error
 
     def told(*changes):  # by so many hits more without what each fold teaches
         others = np.tile(rows, (4, 1))
@@ -71,7 +70,7 @@ def test_the_error_counts_what_folds_teach_but_at_most_as_much_as_their_luck():
         for row, change in enumerate(changes):
             for at in range(change):
                 others[row, 1 + at] += 1
-        return judged(HITS, Share(), np.vstack([rows, others]), folds, 3).error
+        return held_out_estimate(HITS, Share(), np.vstack([rows, others]), folds, 3).error
 
     assert told(4, 4, 4, 4) == pytest.approx(own)  # a smaller training set for all, no luck
     # 4,000 in all: changes of 0.001 and 0 have the variance 0.001^2 / 3, and 4 folds.
@@ -82,14 +81,14 @@ def test_the_error_counts_what_folds_teach_but_at_most_as_much_as_their_luck():
 def chosen(rows, *, penalties=None, blends=None, folds=None):
     rows = np.array(rows)
     count = rows.shape[1]
-    return choose(
+    return choose_mixture(
         HITS,
         Share(),
         rows,
         np.zeros(len(rows)) if penalties is None else np.array(penalties),
         np.eye(2) if blends is None else blends,
         np.arange(count) % 2 if folds is None else folds,
-        samples(count, 1),
+        segment_samples(count, 1),
     )
 
 
@@ -146,7 +145,7 @@ def test_choices_are_those_of_the_slow_twin(seed, segments, searches):
     rows[2:, : segments // 2] = rows[1, : segments // 2]
     penalties = rng.choice([0.0, 0.05], len(rows))
     fold_of = rng.permutation(segments) % 3
-    counts = samples(segments, seed)
+    counts = segment_samples(segments, seed)
     drawn = [np.repeat(np.arange(segments), of.astype(int)).tolist() for of in counts[1:]]
 
     def by(segments):
@@ -163,7 +162,7 @@ def test_choices_are_those_of_the_slow_twin(seed, segments, searches):
             ],
         )
 
-    whole, others = choose(HITS, Share(), rows, penalties, blends, fold_of, counts)
+    whole, others = choose_mixture(HITS, Share(), rows, penalties, blends, fold_of, counts)
     everything = set(range(segments))
     assert whole == pytest.approx(by(everything))
     for fold, found in enumerate(others):
@@ -176,15 +175,15 @@ def test_the_estimate_of_several_is_the_middle_one_of_those_not_clearly_worse():
     rows = rng.integers(0, 11, 40)
 
     def candidate(rows):
-        return judged(HITS, Share(), np.array([rows]), np.arange(40) % 4, 1)
+        return held_out_estimate(HITS, Share(), np.array([rows]), np.arange(40) % 4, 1)
 
     near = [candidate(rng.permutation(rows) // 2 + shift) for shift in (0, 0, 0)]
     best = candidate(rows // 2 + 1)
     middle = sorted([*near, best], key=lambda one: one.oriented_score)[1]
-    assert typical([*near, best], HITS, Share()) is middle
+    assert middle_estimate([*near, best], HITS, Share()) is middle
     bad = candidate(np.zeros(40, dtype=int))
-    assert typical([bad, bad, bad, *near, best], HITS, Share()) is middle
-    assert typical([bad], HITS, Share()) is bad
+    assert middle_estimate([bad, bad, bad, *near, best], HITS, Share()) is middle
+    assert middle_estimate([bad], HITS, Share()) is bad
 
 
 def test_the_objective_without_each_fold_is_that_of_all_other_segments():

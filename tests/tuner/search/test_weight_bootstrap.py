@@ -9,7 +9,7 @@ from tests.tuner.search.test_optimization import LIST, read
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.search import weight_bootstrap
-from portmert.tuner.search.stat_tables import statistics_table
+from portmert.tuner.search.list_statistics import statistics_table
 from portmert.tuner.search.weight_bootstrap import bootstrap, confidence, found_on, resampled
 from portmert.tuner.search.weight_search import Setup, find_weights
 from portmert.tuner.weights.feature_weights import FeatureWeights

@@ -18,9 +18,9 @@ from portmert.tuner.nbest.model import best_hypotheses, featured
 from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.search.list_statistics import moses_stats, statistics_table
 from portmert.tuner.search.oracle import oracle
-from portmert.tuner.search.problem import StatTable
-from portmert.tuner.search.stat_tables import moses_stats, statistics_table
+from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.weight_search import (
     Setup,
     equal_weights,

@@ -27,9 +27,10 @@ from ...base.json_toml import parse_json, to_json
 from ...base.threads import team
 from ...base.warn import collected_notices, notice, warn_of
 from ...nbest.model import NBest, best_hypotheses, highest, without_texts
-from ...search import problem, weight_search
+from ...search import weight_search
 from ...search.constraints import Constraints, columns_of
 from ...search.optimizers._base import Optimizer
+from ...search.stat_table import StatTable
 from ...weights.feature_weights import FeatureWeights, read_weights
 
 
@@ -120,7 +121,7 @@ class Judge:
     """
 
     metric: Metric
-    stats: problem.StatTable
+    stats: StatTable
     signature: str
     digest: str
 

@@ -28,7 +28,8 @@ from ...nbest.read import read_first_hypotheses
 from ...runs.inputs import NAME, Inputs, read_inputs
 from ...runs.records import read_json, write_json
 from ...runs.scorer import held_out_split
-from ...search import problem, stat_tables
+from ...search import list_statistics
+from ...search.stat_table import StatTable
 from ...texts import corpus, joining, statistics
 from ...texts.annotator import Annotator
 from ...texts.links import Linker
@@ -174,7 +175,7 @@ class DevSet:
             raise UnknownDevSet(f"{metric.name()} needs word alignments")
         return metric
 
-    def stats(self, metric: Metric, nbest: NBest) -> problem.StatTable:
+    def stats(self, metric: Metric, nbest: NBest) -> StatTable:
         """Return the statistics of a list read into `vocabulary`."""
         texts = nbest.texts
         if "links" in metric.needs:
@@ -187,7 +188,7 @@ class DevSet:
         if needs not in self._references:
             self._references[needs] = self.preparation(metric).references(self.references)
         scored, annotate = self.preparation(metric).lazily(texts)
-        return stat_tables.statistics_table(
+        return list_statistics.statistics_table(
             replace(nbest, texts=scored),
             self._references[needs],
             metric,

@@ -22,7 +22,7 @@ from ...base.threads import Team
 from ..constraints import Bounds
 from ..problem import TuningProblem
 from ..rescaled import rescaled
-from ..unseen import Unseen, typical
+from ..unseen import Unseen, middle_estimate
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SearchResult:
         Exact line searches, of all restarts and folds; 0 if the optimizer makes none.
     unseen : Unseen or None
         The estimate for unseen text, if the optimizer holds segments out. Of several restarts it
-        is not the highest estimate but the middle one, see `typical`.
+        is not the highest estimate but the middle one, see `middle_estimate`.
     seconds : float
         Processor time: of all restarts; or, of one search, in the threads that it started itself.
     restarts : tuple of float
@@ -177,7 +177,7 @@ class Optimizer(Component):
             ends, key=lambda end: end.unseen.oriented_score if end.unseen else end.objective
         )
         estimates = [end.unseen for end in ends if end.unseen is not None]
-        unseen = typical(estimates, problem.stats, problem.metric) if estimates else None
+        unseen = middle_estimate(estimates, problem.stats, problem.metric) if estimates else None
         if unseen is not None:
             error = math.ldexp(unseen.error, scale.exponent)
             unseen = replace(

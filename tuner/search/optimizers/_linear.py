@@ -1,14 +1,13 @@
-"""Weights of comparable size and scores of single hypotheses, for optimizers that learn."""
+"""Weights of comparable size, for optimizers that learn; the best of several weights."""
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import summed
 
-from ...base.threads import raise_if_cancelled
 from ..constraints import Bounds
 from ..line_search import LineSearch
-from ..problem import TuningProblem, finite, within_segment_spread
+from ..problem import TuningProblem, within_segment_spread
 from ._base import SearchResult
 
 SMALLEST_SHARE = 1e-6
@@ -16,8 +15,6 @@ SMALLEST_SHARE = 1e-6
 
 _ROWS = 1 << 12
 """Hypotheses whose values are turned from columns into rows at once."""
-_SCORED = 1 << 14
-"""Hypotheses that are scored at once."""
 
 
 class Linear:
@@ -161,49 +158,3 @@ def best_between(problem: TuningProblem, begin: FloatArray, end: FloatArray) -> 
     values = np.where(steps[1:] > steps[:-1], values, -np.inf)
     step = float(middles[int(np.argmax(values))])
     return begin + step * change
-
-
-def segment_scores(
-    problem: TuningProblem, stats: FloatArray, background: FloatArray, segments: float
-) -> FloatArray:
-    """Return (n,): the oriented score of each hypothesis together with a background corpus.
-
-    Most metrics say little about one segment alone: a BLEU without a matching 4-gram is 0, and a
-    penalty of one short segment ignores that the others are long enough. So each hypothesis is
-    scored as one more segment of a background corpus (Chiang et al., EMNLP 2008). The score is
-    multiplied by the number of segments: differences then have the size of those of segment
-    scores, whatever the size of the background. All values are finite.
-
-    Parameters
-    ----------
-    stats : (n, K) float64
-        Statistics of n hypotheses.
-    background : (K,) float64
-        Summed statistics of the background corpus.
-    segments : float
-        How many segments it counts as.
-    """
-    values = np.empty(len(stats))
-    for begin in range(0, len(stats), _SCORED):
-        rows = slice(begin, begin + _SCORED)
-        raise_if_cancelled()
-        values[rows] = scores_with_background(problem, background + stats[rows], segments)
-    return values
-
-
-def scores_with_background(
-    problem: TuningProblem, sums: FloatArray, segments: float
-) -> FloatArray:
-    """Return `segment_scores` of hypotheses whose (n, K) statistics have the background added."""
-    return finite(problem.oriented_scores(sums)) * (segments + 1.0)
-
-
-def background_of(problem: TuningProblem, weights: FloatArray, segments: float) -> FloatArray:
-    """Return (K,): the statistics of the best hypotheses under weights, as so many segments."""
-    total = problem.total(problem.winners(weights))
-    return total * (segments / (len(problem.offsets) - 1))
-
-
-def all_stats(problem: TuningProblem) -> FloatArray:
-    """Return the (H, K) statistics of every hypothesis."""
-    return problem.stats.take(problem.rows_of(np.arange(problem.size)))

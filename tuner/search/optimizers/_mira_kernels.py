@@ -35,7 +35,7 @@ class FeatureRows(NamedTuple):
 def mira(
     lists: FeatureRows,
     segments: IntArray,
-    segment_scores: FloatArray,
+    background_scores: FloatArray,
     limits: tuple[FloatArray, FloatArray, float],
     steps: int,
     numbers: FloatArray,
@@ -49,8 +49,8 @@ def mira(
     ----------
     lists : FeatureRows
     segments : (n,) int64
-    segment_scores : (m,) float64
-        The segment scores of the hypotheses of these segments, in their order.
+    background_scores : (m,) float64
+        The background scores of the hypotheses of these segments, in their order.
     limits : (X,) float64, (X,) float64, float
         Bounds of the numbers, and the largest step.
     steps : int
@@ -87,12 +87,12 @@ def mira(
             if begins.size:
                 for i in range(begins[h], begins[h + 1]):
                     score += values[i] * numbers[dense + columns[i]]
-            value = segment_scores[at + h - begin]
+            value = background_scores[at + h - begin]
             if score + value > best:
                 best, hope, high = score + value, h, score
             if score - value > worst:
                 worst, fear, low = score - value, h, score
-        gain = segment_scores[at + hope - begin] - segment_scores[at + fear - begin]
+        gain = background_scores[at + hope - begin] - background_scores[at + fear - begin]
         at += end - begin
         if gain <= 0.0:
             continue

@@ -18,10 +18,11 @@ from ...base.threads import each, raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..constraints import Bounds
 from ..problem import TuningProblem, oriented_scores, within_segment_spread
-from ..unseen import SHARES, blends_of, choose, judged, samples
+from ..unseen import held_out_estimate, segment_samples
 from . import _linear, kbmira
 from ._base import Optimizer, SearchResult
 from ._likelihood import Likelihood, are_outcomes
+from ._mixtures import SHARES, blends_of, choose_mixture
 from .coordinate import Coordinate
 from .min_risk import Risk
 
@@ -129,7 +130,8 @@ class Bagged(Optimizer):
 
     The estimate for unseen text is the score of the held-out segments when each fold uses the
     mixture that the other folds choose. On few segments it is a little too high: the weights by
-    which the other folds choose were learnt from that fold too. See `judged` for its error.
+    which the other folds choose were learnt from that fold too. See `held_out_estimate` for its
+    error.
 
     The result is also the start weights if the averaged weights score lower on the given lists.
     Weights of sparse features are searched too.
@@ -186,7 +188,9 @@ class Bagged(Optimizer):
             learnt = np.stack([fold.weights for fold in folds])
             held_out = _held_out(split, by_others, learnt)
             end = max(end, _averaged(split, at_start, parts, blends, learnt), key=itemgetter(1))
-        unseen = judged(problem.stats, problem.metric, split.rows(held_out), fold_of, split.seed)
+        unseen = held_out_estimate(
+            problem.stats, problem.metric, split.rows(held_out), fold_of, split.seed
+        )
         return SearchResult(
             *end,
             line_searches=sum(fold.line_searches for fold in folds),
@@ -277,7 +281,7 @@ class Bagged(Optimizer):
         if problem.stats.is_lazy or not (self.iterations and self.likelihood):
             return False
         sample = thinned(problem, self.longest, part=0, parts=self.folds)
-        return are_outcomes(sample, _linear.all_stats(sample))
+        return are_outcomes(sample, sample.all_stats())
 
     def _climbed(
         self,
@@ -324,14 +328,14 @@ def _choose_mixture(
         for row, parts in enumerate(mixtures, 1):
             penalty = problem.penalty(split.mixed(parts, fold.weights))
             penalties[row] += penalty * float(is_out.mean())
-    return choose(
+    return choose_mixture(
         problem.stats,
         problem.metric,
         split.rows(hypotheses),
         penalties,
         blends,
         split.fold_of,
-        samples(len(split.fold_of), split.seed),
+        segment_samples(len(split.fold_of), split.seed),
     )
 
 

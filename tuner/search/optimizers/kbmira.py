@@ -14,6 +14,7 @@ from ..constraints import Bounds
 from ..problem import TuningProblem, within_segment_spread
 from . import _linear
 from . import _mira_kernels as kernels
+from ._background_scores import background_scores, scores_with_background
 from ._base import Optimizer, SearchResult
 
 DECAY = 0.999
@@ -23,14 +24,14 @@ BLOCK = 10
 """Number of segments that are scored with the same background."""
 
 START_SPREAD = 0.2
-"""Spread of the model scores within segments at the start; segment scores have spread 1. If model
-scores had a larger spread, one hypothesis that the model prefers could be hope and fear at once,
-and no weight would move. (Moses takes the start weights as they are; its --safe-hope is against
-this.)"""
+"""Spread of the model scores within segments at the start; background scores have spread 1. If
+model scores had a larger spread, one hypothesis that the model prefers could be hope and fear at
+once, and no weight would move. (Moses takes the start weights as they are; its --safe-hope is
+against this.)"""
 
 
 class MiraLists:
-    """The lists that MIRA learns from, and how much the segment scores of their hypotheses vary.
+    """The lists that MIRA learns from, and how much their background scores vary.
 
     Attributes
     ----------
@@ -39,18 +40,18 @@ class MiraLists:
     stats : (H, K) float64
         Statistics of every hypothesis.
     unit : float
-        One over the spread of the segment scores within segments; 0 where all are equal.
+        One over the spread of the background scores within segments; 0 where all are equal.
     """
 
     def __init__(self, linear: _linear.Linear, start: FloatArray) -> None:
         problem = linear.problem
         self.linear = linear
         self.start = start
-        self.stats = _linear.all_stats(problem)
+        self.stats = problem.all_stats()
         self.winners = problem.winners(start)
         self.begin = np.clip(linear.scaled(linear.start, START_SPREAD), linear.lower, linear.upper)
         background = problem.total(self.winners) / len(self.winners)
-        scores = _linear.segment_scores(problem, self.stats, background, 1.0)[np.newaxis]
+        scores = background_scores(problem, self.stats, background, 1.0)[np.newaxis]
         deviation = within_segment_spread(scores, problem.offsets, if_constant=0.0)[0]
         self.unit = 1.0 / float(deviation) if deviation > 0 else 0.0
         sparse = linear.sparse
@@ -103,7 +104,7 @@ class Mira:
         problem, stats = lists.linear.problem, lists.stats
         raise_if_cancelled()
         sums = kernels.with_background(stats, problem.offsets, segments, self.background)
-        scores = _linear.scores_with_background(problem, sums, self.size) * lists.unit
+        scores = scores_with_background(problem, sums, self.size) * lists.unit
         hopes = kernels.mira(
             lists.arrays,
             segments,
@@ -122,16 +123,16 @@ class Kbmira(Optimizer):
     """Learn by batch MIRA over n-best lists (Cherry & Foster, NAACL 2012).
 
     MIRA visits the segments in a random order. In each segment the hope is the hypothesis with the
-    highest model score plus segment score, the fear the one with the highest model score minus
-    segment score. The weights move, as far as `c` allows, until the hope's model score exceeds the
-    fear's by as much as its segment score does. The segment score of a hypothesis is the metric's
-    score of the hypothesis together with a background corpus, the decaying sum of the hopes so
-    far; higher is better. Weights are averaged over all steps. The result is the average after the
-    epoch that scores highest on the lists, or the start if none scores higher. Weights of sparse
-    features are searched too.
+    highest model score plus background score, the fear the one with the highest model score minus
+    background score. The weights move, as far as `c` allows, until the hope's model score exceeds
+    the fear's by as much as its background score does. The background score of a hypothesis is the
+    metric's score of the hypothesis together with a background corpus, the decaying sum of the
+    hopes so far; higher is better. Weights are averaged over all steps. The result is the average
+    after the epoch that scores highest on the lists, or the start if none scores higher. Weights
+    of sparse features are searched too.
 
     Three things differ from the paper. Features are divided by their spread, so that one `c` suits
-    all. Segment scores are divided by their spread within segments, so that one `c` suits every
+    all. Background scores are divided by their spread within segments, so that one `c` suits every
     metric. The background stays the same for ten segments, whose hypotheses are scored together.
     (Moses: c 0.01, decay 0.999, 60 epochs, features as they are.)
 

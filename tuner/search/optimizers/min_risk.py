@@ -17,7 +17,7 @@ from ..lbfgs import minimise
 from ..problem import NOTHING, TuningProblem
 from . import _risk_kernels as kernels
 from ._base import Optimizer, SearchResult
-from ._linear import Linear, all_stats, best_of
+from ._linear import Linear, best_of
 
 STEP = 1e-6
 """Relative step of the central differences: the cube root of float64's precision, rounded."""
@@ -44,7 +44,7 @@ class Risk:
         self.problem = linear.problem
         self.linear = linear
         self.l2 = l2
-        self.stats = all_stats(self.problem) if stats is None else stats
+        self.stats = self.problem.all_stats() if stats is None else stats
         self._largest = np.maximum(self.stats.max(axis=0), -self.stats.min(axis=0))
         self._shares = np.empty(len(self.stats))
         self._slopes = np.empty(len(self.stats))

@@ -17,6 +17,7 @@ from ..constraints import Bounds
 from ..lbfgs import minimise
 from ..problem import TuningProblem
 from . import _linear
+from ._background_scores import background_of, background_scores
 from ._base import Optimizer, SearchResult
 
 PILOT = 100
@@ -30,11 +31,11 @@ class Pro(Optimizer):
     """Learn to tell the better of two hypotheses (Hopkins & May, EMNLP 2011).
 
     Pairs of hypotheses of a segment are drawn at random. Some of the pairs that differ enough in
-    segment score are kept, and a logistic regression on the differences of their features gives
-    the weights. The segment score of a hypothesis is the metric's score of the hypothesis together
-    with a background corpus, which is the best hypotheses under the start weights. So any metric
-    can be used, and length counts as in the corpus score. With a brevity penalty for each segment
-    PRO learns to make short translations (Nakov, Guzman & Vogel, COLING 2012).
+    background score are kept, and a logistic regression on the differences of their features gives
+    the weights. The background score of a hypothesis is the metric's score of the hypothesis
+    together with a background corpus, which is the best hypotheses under the start weights. So any
+    metric can be used, and length counts as in the corpus score. With a brevity penalty for each
+    segment PRO learns to make short translations (Nakov, Guzman & Vogel, COLING 2012).
 
     A pair with a very large difference contains a monster, an overlong or garbled hypothesis from
     which only its length can be learnt. Such pairs lead to weights under which more monsters win
@@ -60,8 +61,9 @@ class Pro(Optimizer):
     pairs
         Number of pairs kept for each segment (Hopkins and May: 50).
     least, most
-        A pair counts if its difference in segment score is in this range, in units of the median
-        difference of random pairs. (Hopkins and May, and Moses: at least 0.05 BLEU, no limit.)
+        A pair counts if its difference in background score is in this range, in units of the
+        median difference of random pairs. (Hopkins and May, and Moses: at least 0.05 BLEU, no
+        limit.)
     keep
         Which pairs in that range to keep: a `random` choice, or the `largest` differences.
     background
@@ -95,7 +97,7 @@ class Pro(Optimizer):
     ) -> SearchResult:
         """Sample pairs and regress, in rounds."""
         linear = _linear.Linear(problem, start, bounds)
-        background = _linear.background_of(problem, start, self.background)
+        background = background_of(problem, start, self.background)
         candidates, last, line_searches = [start], start, 0
         for learnt, _, _ in self.rounds_on(linear, background, rng):
             mixed = self._interpolate(start, learnt) if self.interpolation < 1 else learnt
@@ -117,15 +119,15 @@ class Pro(Optimizer):
             Statistics of the first background corpus, of `self.background` segments.
         """
         problem = linear.problem
-        stats = _linear.all_stats(problem)
+        stats = problem.all_stats()
         for _ in range(self.rounds):
-            scores = _linear.segment_scores(problem, stats, background, self.background)
+            scores = background_scores(problem, stats, background, self.background)
             better, worse = self.sample(scores, problem.offsets, rng)
             if not better.size:
                 return
             weights = linear.weights(self._regress(linear, better, worse))
             yield weights, better, worse
-            background = _linear.background_of(problem, weights, self.background)
+            background = background_of(problem, weights, self.background)
 
     def sample(
         self, scores: FloatArray, offsets: IntArray, rng: np.random.Generator

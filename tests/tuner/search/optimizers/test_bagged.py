@@ -18,7 +18,8 @@ from portmert.tuner.search.optimizers.bagged import MOST_CLIMBED, Bagged, thinne
 from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.optimizers.kbmira import Kbmira, Mira
 from portmert.tuner.search.optimizers.min_risk import Risk
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from tests.tuner.search.test_line_search import Share
 
 TRUTH = np.array([1.0, 0.5, -0.5, 0.0])

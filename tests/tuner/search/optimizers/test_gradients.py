@@ -8,17 +8,13 @@ from hypothesis import strategies as st
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _mira_kernels, _risk_kernels, kbmira
-from portmert.tuner.search.optimizers._linear import (
-    Linear,
-    all_stats,
-    background_of,
-    best_between,
-    segment_scores,
-)
+from portmert.tuner.search.optimizers._background_scores import background_of, background_scores
+from portmert.tuner.search.optimizers._linear import Linear, best_between
 from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
 from portmert.tuner.search.optimizers.min_risk import Risk
 from portmert.tuner.search.optimizers.pro import Pro
-from portmert.tuner.search.problem import Prior, StatTable, TuningProblem
+from portmert.tuner.search.problem import Prior, TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from tests.oracles.learning import expected_statistics, mira
 from tests.tuner.search.test_line_search import Misses, Share
 
@@ -92,10 +88,10 @@ def test_what_a_hypothesis_is_worth_by_hand():
     problem = problem_of([[1], [0]], [0, 2], [[3, 4], [1, 2]])
     background = background_of(problem, np.ones(1), 2.0)
     assert background.tolist() == [6, 8]
-    worth = segment_scores(problem, np.array([[1.0, 2.0]]), background, 2.0)
+    worth = background_scores(problem, np.array([[1.0, 2.0]]), background, 2.0)
     assert worth.tolist() == pytest.approx([3 * 7 / 10])
     errors = problem_of([[1], [0]], [0, 2], [[3, 4], [1, 2]], Misses())
-    assert segment_scores(
+    assert background_scores(
         errors, np.array([[1.0, 2.0]]), background, 2.0
     ).tolist() == pytest.approx([-2.1])
 
@@ -151,8 +147,8 @@ def test_a_monster_turns_pro_only_without_its_guard():
     guarded = linear_of(problem, start)
     weights = []
     for optimizer in (Pro(), Pro(most=1e9)):
-        worth = segment_scores(
-            problem, all_stats(problem), background_of(problem, start, 20.0), 20.0
+        worth = background_scores(
+            problem, problem.all_stats(), background_of(problem, start, 20.0), 20.0
         )
         better, worse = optimizer.sample(worth, offsets, np.random.default_rng(1))
         weights.append(optimizer._regress(guarded, better, worse))

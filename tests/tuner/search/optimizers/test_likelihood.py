@@ -22,7 +22,8 @@ from portmert.tuner.search.optimizers._likelihood import (
 )
 from portmert.tuner.search.optimizers._linear import Linear
 from portmert.tuner.search.optimizers.bagged import Bagged
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from tests.tuner.search.test_line_search import Share
 
 TRUTH = np.array([1.0, 0.5, -0.5, 0.0, 0.0, 0.0])

@@ -9,7 +9,8 @@ import pytest
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.search.optimizers._base import Optimizer, SearchResult
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 from tests.support.interrupts import HANGS, ends
 
 
@@ -78,7 +79,8 @@ import sys
 import numpy as np
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
-from portmert.tuner.search.problem import StatTable, TuningProblem
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
 
 rng = np.random.default_rng(1)
 stats = np.column_stack([rng.integers(0, 9, size=10_000), *np.ones((2, 10_000))])

@@ -13,7 +13,7 @@ from ..base.warn import warn_of
 from ..nbest.model import NBest
 from ..nbest.moses_dat import DatLists
 from ..texts import corpus, statistics
-from .problem import StatTable
+from .stat_table import StatTable
 
 Annotate = Callable[[IntArray], Texts]
 
