@@ -28,7 +28,7 @@ def must_end():
 
 HANDLED = """
 import signal, threading
-from portmert.tuner.base import team
+from portmert.tuner.base import threads
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 interrupts = [signal.SIGINT]
 
@@ -36,7 +36,7 @@ def interrupt():
     "Interrupt the main thread once, in a task; return when the main thread has given all up."
     if interrupts:
         signal.pthread_kill(threading.main_thread().ident, interrupts.pop())
-    assert team._here.pool.closed.wait(600)
+    assert threads._here.pool.closed.wait(600)
 """
 
 
