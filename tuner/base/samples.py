@@ -1,6 +1,6 @@
-"""Say how far values vary: deviations and intervals, and none where nothing varies."""
+"""Samples in chunks, and how far values vary: nothing is said where nothing varies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,19 @@ FloatArray = NDArray[np.float64]
 
 TIE = 1e-12
 """Scores that differ by less (large ones by this share) are equal: a mean of scores is rounded."""
+
+
+def chunks(count: int, entries: int, *, most: int = 1 << 22) -> Iterator[slice]:
+    """Cut `count` rows into slices of at most `most` entries, or of one row.
+
+    Parameters
+    ----------
+    entries
+        Entries that one row adds to the largest array of a slice.
+    """
+    step = max(1, most // max(entries, 1))
+    for start in range(0, count, step):
+        yield slice(start, min(start + step, count))
 
 
 def is_constant(values: FloatArray | Sequence[float]) -> bool:

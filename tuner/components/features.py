@@ -223,13 +223,11 @@ class Feature:
             raise ConfigError(f"{error}; nor is there a file '{value}'") from None
 
 
-def as_feature(value: object) -> object:
-    """Return the feature that a text describes; return other objects as they are."""
-    return Feature.parse(value) if isinstance(value, str) else value
-
-
-FeatureLike = Annotated[Feature, BeforeValidator(as_feature)]
-"""The type of options of components that are features."""
+FeatureLike = Annotated[
+    Feature,
+    BeforeValidator(lambda value: Feature.parse(value) if isinstance(value, str) else value),
+]
+"""The type of options of components that are features; a text describes one."""
 
 
 def with_features(

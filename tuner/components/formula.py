@@ -68,16 +68,12 @@ _AROUND = 40
 """Characters that a message shows before and after the place of a fault."""
 
 
-def _divided(values: FloatArray, by: FloatArray) -> FloatArray:
-    return np.asarray(values / np.where(by == 0, SMALLEST_COUNT, by))
-
-
 _FUNCTIONS = {"min": np.minimum, "max": np.maximum}
 _OPERATIONS: dict[type[ast.operator], Callable[[FloatArray, FloatArray], FloatArray]] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
     ast.Mult: np.multiply,
-    ast.Div: _divided,
+    ast.Div: lambda values, by: np.asarray(values / np.where(by == 0, SMALLEST_COUNT, by)),
 }
 
 

@@ -1,7 +1,6 @@
 """The files that the steps of mert-moses.pl leave in their folder."""
 
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,9 +71,11 @@ class StepFolder:
         path = self.path / f"run{step}.sparse-weights"
         return dict(read_sparse(path)) if path.is_file() else {}
 
-    def write(self, name: str, text: str) -> None:
-        """Write a file of the folder."""
+    def write(self, name: str, text: str, *, step: int | None = None) -> None:
+        """Write a file of the folder, and a copy that a step keeps."""
         files.write_text(self.path / name, text)
+        if step is not None:
+            files.write_text(self.path / f"run{step}.{name}", text)
 
     def vector(self, weights: FeatureWeights) -> FloatArray:
         """Return the dense weights in the order of the features."""
@@ -84,12 +85,6 @@ class StepFolder:
         """Return the sparse weights that are not 0."""
         dense = dict(self.names)
         return {name: v for name, v in weights.values.items() if name not in dense and v[0]}
-
-    def write_starts(self, step: int, *rows: FloatArray) -> None:
-        """Write where the search of a step begins, the lowest random weights and the highest."""
-        text = "".join(" ".join(map(_program.number, row)) + "\n" for row in rows)
-        self.write("init.opt", text)
-        self.write(f"run{step}.init.opt", text)
 
     def write_features_list(self, features: ShownFeatures) -> None:
         """Write the output of -show-weights, for scripts that read it."""
@@ -109,12 +104,9 @@ class StepFolder:
         point = self.vector(weights)
         lines = [*notes, mert.best_point(point, score), f"Best BLEU = {score:.6f}"]
         text = "".join(f"{_program.number(value)} " for value in point) + "\n"
-        by_position = kbmira.weights_text(weights, self.names)
-        self.write("mert.log", "".join(f"{line}\n" for line in lines))
-        self.write("mert.out", by_position)
-        self.write("weights.txt", text)
-        for name in ("mert.log", "mert.out", "weights.txt"):
-            shutil.copyfile(self.path / name, self.path / f"run{step}.{name}")
+        self.write("mert.log", "".join(f"{line}\n" for line in lines), step=step)
+        self.write("mert.out", kbmira.weights_text(weights, self.names), step=step)
+        self.write("weights.txt", text, step=step)
 
     def share_of(self, step: int) -> float:
         """Return the share of a finished step, see `mert.Stepped`."""

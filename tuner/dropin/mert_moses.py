@@ -5,7 +5,6 @@ the two programs began it.
 """
 
 import shlex
-import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -219,7 +218,10 @@ class _Run:
         state.steps[step] = self._extract(step)
         first = self._first_used(step - 1)
         state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
-        self.files.write_starts(step, self.files.vector(state.weights), *self.ranges)
+        # Where the search begins, the lowest random weights and the highest.
+        starts = (self.files.vector(state.weights), *self.ranges)
+        text = "".join(" ".join(map(number, row)) + "\n" for row in starts)
+        self.files.write("init.opt", text, step=step)
         weights, score = self._find_weights(step, state)
         weights = self._interpolated(step, state.weights, weights)
         state.weights, state.score = weights, score
@@ -279,10 +281,9 @@ class _Run:
         write_features(lists, self.folder / f"run{step}.features.dat")
         write_scores(lists, self.folder / f"run{step}.scores.dat")
         scorer = f"Scorer type: {self.request.scorer.metric.signature}"
-        self.files.write("extract.err", "".join(f"{note}\n" for note in (scorer, *notes)))
-        self.files.write("extract.out", "")
-        for name in ("extract.err", "extract.out"):
-            shutil.copyfile(self.folder / name, self.folder / f"run{step}.{name}")
+        notes_text = "".join(f"{note}\n" for note in (scorer, *notes))
+        self.files.write("extract.err", notes_text, step=step)
+        self.files.write("extract.out", "", step=step)
         for note in notes:
             notice(note)
         return lists

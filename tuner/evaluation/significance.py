@@ -27,7 +27,7 @@ from ..base import streams
 from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Level, Natural, Positive
-from ..base.samples import TIE, deviation, interval
+from ..base.samples import TIE, chunks, deviation, interval
 from ..texts.statistics import finite_scores
 
 SingleArray = NDArray[np.float32]
@@ -62,8 +62,7 @@ class SamplePlan(NamedTuple):
         first_replicas, segments, _ = self.tables[0].shape
         entries = segments * (first_replicas + replicas) if replicas else segments
         limit = _RANDOMIZATION_ENTRIES if replicas else _BOOTSTRAP_ENTRIES
-        size, samples = max(1, limit // max(entries, 1)), self.samples
-        return [slice(at, min(at + size, samples)) for at in range(0, samples, size)]
+        return list(chunks(self.samples, entries, most=limit))
 
 
 def samples_of(plan: SamplePlan) -> tuple[list[list[FloatArray]], list[dict[int, list[float]]]]:

@@ -43,7 +43,6 @@ from ..weights.feature_weights import FeatureWeights, read_weights
 from . import inputs, records, scorer
 from .config import Experiment
 from .folder import ANNOTATION_NAME, CONFIG_NAME, RunFolder, Shared, open_run, today
-from .harvests import Harvests
 from .lists import ListMerger
 from .records import IterationScores, IterationSearch, NextStep
 from .result import (
@@ -157,10 +156,6 @@ class _Run:
     def __post_init__(self) -> None:
         self.shares: dict[int, float] = {}
         self.lists = ListMerger(self.evaluator, self._list)
-        tune, decoder = self.experiment.tune, self.experiment.decoder
-        self.harvests = Harvests(
-            decoder, self.lists, self.folder.iteration, size=tune.nbest, seed=tune.seed
-        )
 
     # The loop.
 
@@ -257,7 +252,7 @@ class _Run:
         folder = self.folder.iteration(number)
         records.is_finished(folder / "scores.json", later="optimized.json")
         weights, out = self._weights_of(number), self._list(number)
-        graphs = self.harvests.graphs(number)
+        graphs = self.lists.graphs(number)
         has_graphs = graphs is None or graphs.exists() or self._shared_file(number, graphs)
         if has_graphs and (out.exists() or self._shared_file(number, out)):
             return
@@ -425,7 +420,7 @@ class _Run:
             numbers = [1]
         starts = [self._weights_of(number) for number in dict.fromkeys(numbers)]
         seed = streams.iteration(self.experiment.tune.seed, numbers[0])
-        self.harvests.around(last.number, before)
+        self.lists.harvest_around(last.number, before)
         searches = 1
         while True:
             nbest, stats = self.lists.merged(last.number)
@@ -439,7 +434,7 @@ class _Run:
             share = self._share_of(last.number, optimization.weights, searches)
             after = self._after(last.number, optimization.weights, share)
             is_cut = share < 1 / last.number
-            if not self.harvests.under(last.number, searches, after, is_cut=is_cut):
+            if not self.lists.harvest_under(last.number, searches, after, is_cut=is_cut):
                 break  # only the last search moves the weights
             searches += 1
         self._report_annotation(last.number, "search", optimization)

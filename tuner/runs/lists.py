@@ -1,22 +1,35 @@
-"""Merge the n-best lists of a run's iterations, one after the other."""
+"""Merge the n-best lists of a run's iterations, and strings of search graphs, one by one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ..base import streams
+from ..base.errors import counted
+from ..base.warn import notice
+from ..graphs.collection import drawn_around
 from ..nbest.model import NBest
 from ..nbest.read import merge
 from ..search.list_statistics import statistics_table
 from ..search.stat_table import StatTable
+from ..weights.feature_weights import FeatureWeights
+from .records import write_json
 from .scorer import Evaluator
 
 GRAPHS_NAME = "graphs.gz"
 """The file of an iteration's search graphs, beside its list."""
+MOST = 1
+"""Harvests of an iteration after the first one. With three, tunings from weights far off failed:
+a graph tells little about weights far away. See research/graphs.md."""
+LITTLE = 0.05
+"""A share of all hypotheses: a search over so few new ones finds almost the same weights."""
 
 
 class ListMerger:
     """The lists of a run's iterations, counted from 1; callers ask for them in this order.
 
-    They are merged in order too, so that a resumed run numbers words like an unbroken run.
+    They are merged in order too, so that a resumed run numbers words like an unbroken run. A
+    harvest adds more hypotheses from the search graphs of the decodings so far, under weights not
+    decoded with. The iteration's folder has a file of what each harvest asked for.
 
     Parameters
     ----------
@@ -44,7 +57,7 @@ class ListMerger:
         while self._merged is None or self._count < number:
             for path in sorted(self.files(self._count).parent.glob("harvest-*.json")):
                 if path not in self._harvested:
-                    self.add(path)
+                    self._add(path)
             self._count += 1
             before = 0 if self._merged is None else len(self._merged.texts)
             last = self._read(self._count)
@@ -52,8 +65,49 @@ class ListMerger:
             self.new = len(self._merged.texts) - before
         return self._read(number)
 
-    def add(self, path: Path) -> None:
-        """Merge the strings of a harvest of the last iteration, see `Harvests`."""
+    def graphs(self, number: int) -> Path | None:
+        """Return the file of a decoding's graphs; None for a decoder without."""
+        has_graphs = self.evaluator.experiment.decoder.makes_graphs
+        return self.files(number).with_name(GRAPHS_NAME) if has_graphs else None
+
+    def harvest_around(self, number: int, weights: FeatureWeights) -> None:
+        """Add the strings under random weights around those of an iteration."""
+        if self.graphs(number):
+            tune = self.evaluator.experiment.tune
+            nbest, rng = self.last(number), streams.harvest(tune.seed, number)
+            self._harvest(number, 0, drawn_around(weights, nbest, rng), max(1, tune.nbest // 2))
+
+    def harvest_under(
+        self, number: int, harvest: int, weights: FeatureWeights, *, is_cut: bool
+    ) -> bool:
+        """Add the strings under the weights after a search; return whether to search again.
+
+        Parameters
+        ----------
+        harvest
+            Counted from 1 in each iteration.
+        is_cut
+            Whether the search found weights farther away; else few new strings end the iteration.
+        """
+        if not self.graphs(number) or harvest > MOST:
+            return False
+        before = self.count(number)
+        self._harvest(number, harvest, [weights], self.evaluator.experiment.tune.nbest)
+        new = self.count(number) - before
+        notice(f"iteration {number}: {counted(new, 'new hypothesis')} in the search graphs")
+        return is_cut or new > LITTLE * before
+
+    def _harvest(
+        self, number: int, harvest: int, weights: Sequence[FeatureWeights], size: int
+    ) -> None:
+        """Write down a harvest, unless it is there already, and merge it with the lists."""
+        path = self.files(number).with_name(f"harvest-{harvest}.json")
+        if not path.exists():
+            write_json(path, {"size": size, "weights": [each.values for each in weights]})
+        self._add(path)
+
+    def _add(self, path: Path) -> None:
+        """Merge the strings of a harvest of the last iteration."""
         assert self._merged is not None  # noqa: S101  its own list comes first
         self._harvested.add(path)
         graphs = [self.files(n).with_name(GRAPHS_NAME) for n in range(1, self._count + 1)]

@@ -7,7 +7,6 @@ stored if the folder cannot be written to.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 from portmert.metrics._base import IntArray, Metric, Need, Vocabulary
 
 from ...base.errors import ConfigError, InputError, ProgramError, StateError
-from ...base.files import file_digest, read_lines
+from ...base.files import file_digest, read_lines, text_digest
 from ...nbest.check import check_links
 from ...nbest.model import NBest
 from ...nbest.read import read_first_hypotheses
@@ -199,7 +198,7 @@ class DevSet:
     def score_first(self, path: Path, metrics: Mapping[str, Metric]) -> dict[str, float]:
         """Return the score of a list's first hypotheses under each metric, by label."""
         stored = StoredResults(
-            self, f"scores-{_digest(str(path.relative_to(self.folder)))[:16]}.json"
+            self, f"scores-{'-'.join(path.relative_to(self.folder).parent.parts)}.json"
         )
         content, scores = file_digest(path), {}
 
@@ -227,7 +226,7 @@ class DevSet:
         if self.lender is not None and "links" in metric.needs:
             # A relative path: it stays the same if both runs are moved.
             folder = os.path.relpath(self.lender[0].resolve(), self.folder.resolve())
-            lent = f"|{folder}|{_digest((self.lender[0] / NAME).read_text(encoding='utf-8'))}"
+            lent = f"|{folder}|{file_digest(self.lender[0] / NAME)}"
         return self.preparation(metric).signature(metric, len(self.inputs.data.references)) + lent
 
 
@@ -265,7 +264,7 @@ class StoredResults:
     @staticmethod
     def _digest(content: Mapping[str, Any]) -> str:
         """Return a hash by which a damaged file is noticed."""
-        return _digest(json.dumps(content.get("found"), sort_keys=True))
+        return text_digest(json.dumps(content.get("found"), sort_keys=True))
 
 
 def metric_of(signature: str) -> Metric:
@@ -310,10 +309,6 @@ def _digests(inputs: Inputs) -> list[str]:
     """Return hashes of source and references."""
     files = (inputs.data.source, *inputs.data.references)
     return [joining.content_digest(path) for path in files]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def all_segments(dev: DevSet) -> IntArray:

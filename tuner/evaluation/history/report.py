@@ -5,7 +5,6 @@ A run is plain data, as `read_history` returns it.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import portmert
@@ -300,32 +299,25 @@ def _dev_choices(runs: Colored) -> list[ChartChoice]:
     displays = {
         label: display for _, run in runs for label, display in (run["displays"] or {}).items()
     }
-
-    def score_on(label: str, iteration: Iteration) -> float | None:
-        return (iteration["scores"] or {}).get(label)
-
     choices = [
-        _choice(label, runs, displays.get(label, {}), partial(score_on, label))
+        _choice(label, runs, displays.get(label, {}))
         for label in sorted(labels, key=lambda label: label not in tuned)
     ]
     for metric in tuned:
         same = [(colour, run) for colour, run in runs if run["metric"] == metric]
         if metric not in labels:
             label = f"{metric} (tuned on)"
-            choices.append(_choice(label, same, same[0][1], lambda x: x["dev_score"]))
-    choices.append(_choice("held out", runs, runs[0][1], lambda x: x["held_out_score"]))
+            choices.append(_choice(label, same, same[0][1], "dev_score"))
+    choices.append(_choice("held out", runs, runs[0][1], "held_out_score"))
     return [choice for choice in choices if choice.series]
 
 
-def _choice(
-    label: str,
-    runs: Colored,
-    display: Mapping[str, Any],
-    score: Callable[[Iteration], float | None],
-) -> ChartChoice:
-    """Return one metric's scores of all iterations, as they are shown."""
+def _choice(label: str, runs: Colored, display: Mapping[str, Any], key: str = "") -> ChartChoice:
+    """Return the shown scores of all iterations: those of a key, else of a metric in `scores`."""
     metric = ShownMetric.of({**display, "label": label})
-    series = _series(runs, lambda iteration: metric.charted(score(iteration)))
+    series = _series(
+        runs, lambda x: metric.charted(x[key] if key else (x["scores"] or {}).get(label))
+    )
     return ChartChoice(metric.directed, series, metric.in_percent)
 
 

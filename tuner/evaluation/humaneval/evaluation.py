@@ -90,11 +90,6 @@ class Evaluation:
     items: Mapping[str, Item]
     sheets: Mapping[str, tuple[Placed, ...]]
 
-    @property
-    def with_source(self) -> bool:
-        """Whether sheets show the source."""
-        return any(item.source is not None for item in self.items.values())
-
     def row(self, placed: Placed) -> dict[str, str]:
         """Return the texts of a row of a sheet by the names of their columns."""
         item = self.items[placed.item]

@@ -34,7 +34,7 @@ _TIME = b"1980-01-01T00:00:00Z"
 
 def columns(evaluation: Evaluation) -> list[str]:
     """Return the names of a sheet's columns."""
-    texts = ["source"] if evaluation.with_source else []
+    texts = ["source"] if any(x.source is not None for x in evaluation.items.values()) else []
     return ["item", *texts, "reference", "left", "right", "answer", "judge", "evaluation"]
 
 

@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
 
-from ..correlation import Pairs, ranks, rounded
-from ._correlation_kernels import kendall_terms, system_differences
+from ...base.samples import chunks
+from ..correlation import Pairs, pearson, rounded, spearman
+from ._correlation_kernels import kendall_terms
 from .data import Points
 from .intervals import correlation, joined_moments, standardised
 
@@ -141,10 +142,9 @@ def permute(
         for block, scores in zip(blocks, _standardised(blocks), strict=True)
     ]
     size = sum(block.points.human.size for block in blocks)
-    step = max(1, _CHUNK * 4 // size)
     parts = [_all_differences(tests, level, None)]
-    for start in range(0, permutations, step):
-        count = min(step, permutations - start)
+    for part in chunks(permutations, size, most=4 * _CHUNK):
+        count = part.stop - part.start
         signs = [
             2 * rng.integers(0, 2, size=(count, *block.points.human.shape), dtype=np.int8) - 1
             for block in blocks
@@ -313,9 +313,7 @@ class _Test:
         """Return (2, R, n, n): sums over rows of products of two metrics' sums with signs."""
         terms = np.ascontiguousarray((self.removed * self.counts).transpose(1, 2, 0))
         products = np.empty((2, len(signs), terms.shape[2], terms.shape[2]))
-        step = max(1, _CHUNK // (terms.shape[0] * max(terms.shape[1:])))
-        for start in range(0, len(signs), step):
-            part = slice(start, start + step)
+        for part in chunks(len(signs), terms.shape[0] * max(terms.shape[1:]), most=_CHUNK):
             # (N, R, M) @ (N, M, n): one product for each row.
             moved = np.matmul(signs[part].transpose(1, 0, 2), terms)
             moved = np.ascontiguousarray(moved.transpose(1, 2, 0))
@@ -336,9 +334,7 @@ class _Test:
         flat = np.ascontiguousarray(signs.transpose(0, 2, 1), dtype=np.float32)
         flat = flat.reshape(len(signs), -1)
         differences = np.empty((len(flat), len(pairs)))
-        step = max(1, _CHUNK // flat.shape[1])
-        for start in range(0, len(pairs), step):
-            part = slice(start, start + step)
+        for part in chunks(len(pairs), flat.shape[1], most=_CHUNK):
             terms = kendall_terms(scores, pairs[part], better, worse, systems)
             # Whole numbers and halves, far too small to be rounded in single precision.
             differences[:, part] = flat @ terms.reshape(len(terms), -1).T
@@ -353,14 +349,17 @@ class _Test:
         moved = np.matmul(by_system, np.ascontiguousarray(terms.transpose(2, 1, 0)))
         moved = moved.transpose(1, 2, 0)  # (R, n, M)
         human = rounded((self.counts * self.human).sum(axis=0) / judged)
-        units = []
-        for side in (human, ranks(human)):
-            centred = side - side.mean()
-            length = np.sqrt((centred**2).sum())
-            units.append(centred / length if np.ptp(side) > 0 else np.zeros(len(side)))
-        return np.asarray(
-            system_differences(centre, np.ascontiguousarray(moved), pairs, units[0], units[1])
-        )
+        better, worse = np.nonzero(human[:, np.newaxis] > human)
+        differences = np.zeros((len(_SYSTEM), len(signs), len(pairs)))
+        for place, (first, second) in enumerate(pairs.tolist()):
+            middle = (centre[first] + centre[second]) / 2
+            half = (moved[:, first] - moved[:, second]) / 2
+            for side in (1.0, -1.0):
+                scores = rounded(middle + side * half)
+                right = (scores[:, better] > scores[:, worse]).sum(axis=1) / max(len(better), 1)
+                measures = np.stack([pearson(scores, human), spearman(scores, human), right])
+                differences[:, :, place] += side * np.nan_to_num(measures)
+        return differences
 
 
 def _all_differences(
@@ -370,11 +369,10 @@ def _all_differences(
     pairs = metric_pairs(len(tests[0].plain))
     if signs is None:
         signs = [np.ones((1, *test.human.shape), dtype=np.int8) for test in tests]
-    rows = len(signs[0])
     differences: dict[str, list[FloatArray]] = {}
-    step = max(1, _CHUNK // max(test.human.size for test in tests))
-    for start in range(0, rows, step):
-        part = [part_of_signs[start : start + step].astype(np.float64) for part_of_signs in signs]
+    largest = max(test.human.size for test in tests)
+    for rows in chunks(len(signs[0]), largest, most=_CHUNK):
+        part = [part_of_signs[rows].astype(np.float64) for part_of_signs in signs]
         chunk = _pearson_differences(tests, part, pairs)
         if len(tests) == 1 and tests[0].pairs is not None and tests[0].several:
             chunk |= dict(zip(_SYSTEM, tests[0].systems(part[0], pairs), strict=True))

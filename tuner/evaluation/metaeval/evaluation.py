@@ -19,6 +19,7 @@ from portmert.metrics._base import FloatArray
 from portmert.metrics._display import Display
 
 from ...base import streams
+from ...base.samples import chunks
 from ...components import registry
 from .. import correlation
 from ..significance import Resampling, is_resampled
@@ -428,8 +429,6 @@ def _add_williams(
                 row[name] = replace(row[name], p_williams=p)
 
 
-_CHUNK = 1 << 22
-"""Entries of the largest array of a chunk of permutations."""
 _ROUNDING = 1e-12
 """Differences nearer than this are equal."""
 
@@ -481,11 +480,8 @@ def better_than(
     observed = score(total)
     observed = correlation.rounded(observed[first] - observed[second])
     as_large = np.zeros(len(first))
-    step = max(1, _CHUNK // (max(len(first), systems) * size))
-    for start in range(0, len(swaps), step):
-        moved = (swaps[start : start + step] @ stats.reshape(segments, -1)).reshape(
-            -1, systems, size
-        )
+    for part in chunks(len(swaps), max(len(first), systems) * size):
+        moved = (swaps[part] @ stats.reshape(segments, -1)).reshape(-1, systems, size)
         half = (moved[:, first] - moved[:, second]) / 2
         difference = score(middle + half) - score(middle - half)
         as_large += np.count_nonzero(difference >= observed - _ROUNDING, axis=0)

@@ -15,17 +15,25 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 
-from ...base.samples import interval, is_mostly_unknown
-from ..correlation import VARIANTS, Pairs, from_sums, kendall, of_samples, pearson, ranks, rounded
-from ._correlation_kernels import SUMS, RowTerms, row_sums
+from ...base.samples import chunks, interval, is_mostly_unknown
+from ..correlation import (
+    VARIANTS,
+    Pairs,
+    from_sums,
+    kendall,
+    of_samples,
+    pearson,
+    rounded,
+    spearman,
+)
 from .data import Draws, Judged, MetricScores, Points
 
-_CHUNK = 1 << 22
-"""Entries of the largest array of a chunk of samples."""
 _ROUNDING = 1e-12
 """A variance of standardised scores below this is 0."""
+_CONSTANT = 1e-20
+"""Within a row, one below this is a rounding error, or below `_ROUNDING` times the squares."""
 _HALF = 9
-"""Sums of `row_sums` that are not weighted by length."""
+"""Sums of `_row_sums` that are not weighted by length."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +43,7 @@ class PearsonSums:
     Parameters
     ----------
     sums : (B, 20) float64
-        Sums of standardised scores, see `row_sums`.
+        Sums of standardised scores, see `_row_sums`.
     metric, human : (float, float)
         Mean and standard deviation before scores were standardised.
     """
@@ -137,18 +145,61 @@ def pearson_sums(points: Points, scores: FloatArray, draws: Draws) -> PearsonSum
     squares = counts * y * y + within
     terms = [counts, counts * x, counts * y, counts * x * x, squares, counts * x * y]
     times = draws.times
-    sums = np.empty((len(times), SUMS))
-    step = max(1, _CHUNK // len(points))
-    for start in range(0, len(times), step):
-        part = slice(start, start + step)
-        count, sx, sy, xx, yy, xy = (np.ascontiguousarray(times[part] @ term.T) for term in terms)
-        sums[part] = row_sums(
-            np.ascontiguousarray(draws.rows[part]),
-            points.lengths,
-            RowTerms(count, sx, sy, xx, yy, xy, x_mean, y_mean),
-            points.varies,
+    sums = [
+        _row_sums(
+            draws.rows[part], points, [times[part] @ term.T for term in terms], x_mean, y_mean
         )
-    return PearsonSums(sums, metric, human)
+        for part in chunks(len(times), len(points), most=1 << 20)
+    ]
+    return PearsonSums(np.concatenate(sums), metric, human)
+
+
+def _row_sums(
+    rows: FloatArray,
+    points: Points,
+    terms: Sequence[FloatArray],
+    x_mean: FloatArray,
+    y_mean: FloatArray,
+) -> FloatArray:
+    """Return (B, 20): sums over the rows of each sample.
+
+    Nine sums come plain and then weighted by length: count, x, y, xx, yy, xy, and xy, xx, yy with
+    the means of rows subtracted. The last two are the sum of rows' own correlations, and the
+    number of rows that have one because their human scores differ. If the metric's scores do not
+    differ there, the correlation is 0.
+
+    Parameters
+    ----------
+    rows : (B, N) float64
+        Count of each row in each sample.
+    terms
+        Six arrays (B, N), sums over systems: number of judgments; scores x of the metric and y of
+        people, their squares and products. The mean of a row is subtracted first.
+    x_mean, y_mean : (N,) float64
+        These means.
+    """
+    count, x, y, xx, yy, xy = terms
+    judged = np.maximum(count, 1.0)
+    in_xy, in_xx, in_yy = xy - x * y / judged, xx - x * x / judged, yy - y * y / judged
+    in_xx = np.where(in_xx <= _CONSTANT + _ROUNDING * xx, 0.0, in_xx)
+    in_yy = np.where(in_yy <= _CONSTANT + _ROUNDING * yy, 0.0, in_yy)
+    halves = [
+        count,
+        x + x_mean * count,
+        y + y_mean * count,
+        xx + 2 * x_mean * x + x_mean**2 * count,
+        yy + 2 * y_mean * y + y_mean**2 * count,
+        xy + x_mean * y + y_mean * x + x_mean * y_mean * count,
+        in_xy,
+        in_xx,
+        in_yy,
+    ]
+    has_own = points.varies & (in_yy > 0)
+    own = np.where(has_own, np.nan_to_num(from_sums(in_xy, in_xx, in_yy)), 0.0)
+    parts = [(rows, part) for part in halves]
+    parts += [(rows * points.lengths, part) for part in halves]
+    parts += [(rows, own), (rows, has_own.astype(np.float64))]
+    return np.stack([np.einsum("bn,bn->b", *pair) for pair in parts], axis=1)
 
 
 def correlation(
@@ -166,16 +217,14 @@ def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str
     judged = draws.rows @ points.counts
     human = rounded((draws.rows @ (points.counts * points.human)) / np.maximum(judged, 1.0))
     metric = np.empty_like(human)
-    step = max(1, _CHUNK // (systems * size))
-    for start in range(0, len(human), step):
-        part = slice(start, start + step)
+    for part in chunks(len(human), systems * size):
         totals = draws.rows[part] @ scores.stats.reshape(segments, -1)
         metric[part] = rounded(scores.oriented(totals.reshape(-1, systems, size)))
     x, y = (np.take_along_axis(side, draws.systems, axis=1) for side in (metric, human))
     first, second = np.triu_indices(systems, 1)
     order = np.sign(y[:, first] - y[:, second])
     right = order * np.sign(x[:, first] - x[:, second]) > 0
-    samples = {"spearman": pearson(ranks(x), ranks(y)), "pearson": pearson(x, y)}
+    samples = {"spearman": spearman(x, y), "pearson": pearson(x, y)}
     samples = {name: of_samples(values) for name, values in samples.items()}
     if systems < 3:  # samples of two points are on a line, or are one point
         for values in samples.values():
