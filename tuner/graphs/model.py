@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from portmert.metrics._base import (
     FloatArray,
@@ -98,78 +97,21 @@ class Columns:
         return vector
 
 
-def ordered_graph(
-    heads: ArrayLike,
-    tails: tuple[ArrayLike, ArrayLike],
-    body: tuple[ArrayLike, ArrayLike],
-    features: tuple[ArrayLike, ArrayLike, ArrayLike],
-    *,
-    spans: IntArray | None = None,
-    goal: int,
-) -> Graph:
-    """Order nodes and arcs, and drop those that no whole derivation has.
-
-    Parameters
-    ----------
-    heads : (A,)
-        Any node of 0..N-1.
-    tails, body
-        Offsets (A + 1,) and values, see `Graph`.
-    features
-        Offsets (A + 1,), columns and values.
-
-    Raises
-    ------
-    GraphError
-        There is a cycle, or no derivation.
-    """
-    heads, tail_offsets, tail_nodes = (
-        np.asarray(values, dtype=np.int64) for values in (heads, *tails)
-    )
-    nodes = 1 + max(goal, int(heads.max(initial=0)), int(tail_nodes.max(initial=0)))
-    arc_of_tail = np.repeat(np.arange(len(heads)), np.diff(tail_offsets))
-    cycle, numbers, lacking = kernels.order_nodes(
-        heads,
-        tail_offsets,
-        tail_nodes,
-        (_firsts(heads, nodes), np.argsort(heads, kind="stable")),
-        (_firsts(tail_nodes, nodes), arc_of_tail[np.argsort(tail_nodes, kind="stable")]),
-        goal,
-    )
-    if cycle >= 0:
-        raise GraphError(f"node {cycle} is behind itself; expected a graph without cycles")
-    if numbers[goal] < 0:
-        raise GraphError("no path leads from the start to the end")
-    kept = np.flatnonzero((numbers[heads] >= 0) & (lacking == 0))
-    order = kept[np.argsort(numbers[heads[kept]], kind="stable")]
-    tail_places, new_tail_offsets = rows_taken(tail_offsets, order)
-    body_places, body_offsets = rows_taken(np.asarray(body[0], dtype=np.int64), order)
-    feature_places, feature_offsets = rows_taken(np.asarray(features[0], dtype=np.int64), order)
-    return Graph(
-        _firsts(numbers[heads[order]], numbers[goal] + 1),
-        new_tail_offsets,
-        numbers[tail_nodes[tail_places]],
-        body_offsets,
-        np.asarray(body[1], dtype=np.int32)[body_places],
-        feature_offsets,
-        np.asarray(features[1], dtype=np.int32)[feature_places],
-        np.asarray(features[2], dtype=np.float64)[feature_places] + 0.0,
-        np.full((len(order), 2), -1) if spans is None else spans[order],
-    )
-
-
-def _firsts(nodes_of_arcs: IntArray, nodes: int) -> IntArray:
-    """Return (nodes + 1,) where the arcs of each node begin, if they stand in the nodes' order."""
-    return offsets_of(np.bincount(nodes_of_arcs, minlength=nodes))
-
-
 class Builder:
-    """Collects the arcs of a graph, one by one.
+    """Collects the arcs of a graph, in any order.
 
     Parameters
     ----------
     columns : Columns
         Numbers features and words.
+
+    Attributes
+    ----------
+    heads, tails, body, feature_columns, values : list
+    tail_offsets, body_offsets, feature_offsets : list of int
+        Where the tails, the body and the features of each arc begin; see `Graph`.
+    spans : (n, 2) int64
+        The source words of the first n arcs.
     """
 
     def __init__(self, columns: Columns) -> None:
@@ -178,6 +120,7 @@ class Builder:
         self.tails, self.tail_offsets = list[int](), [0]
         self.body, self.body_offsets = list[int](), [0]
         self.feature_columns, self.values, self.feature_offsets = list[int](), list[float](), [0]
+        self.spans: IntArray = np.empty((0, 2), dtype=np.int64)
 
     def arc(
         self,
@@ -204,7 +147,7 @@ class Builder:
         self.arc(head, (tail,), (-1, *words.split()), features.items())
 
     def graph(self, goal: int, *, start: int | None = None) -> Graph:
-        """Return the graph.
+        """Order nodes and arcs, and drop those that no whole derivation of the goal has.
 
         Parameters
         ----------
@@ -218,10 +161,45 @@ class Builder:
         """
         if start is not None:
             self.arc(start, (), ())
-        return ordered_graph(
-            self.heads,
-            (self.tail_offsets, self.tails),
-            (self.body_offsets, self.body),
-            (self.feature_offsets, self.feature_columns, self.values),
-            goal=goal,
+        heads, tail_offsets, tails = map(_ints, (self.heads, self.tail_offsets, self.tails))
+        nodes = 1 + max(goal, int(heads.max(initial=0)), int(tails.max(initial=0)))
+        arc_of_tail = np.repeat(np.arange(len(heads)), np.diff(tail_offsets))
+        cycle, numbers, lacking = kernels.order_nodes(
+            heads,
+            tail_offsets,
+            tails,
+            (_firsts(heads, nodes), np.argsort(heads, kind="stable")),
+            (_firsts(tails, nodes), arc_of_tail[np.argsort(tails, kind="stable")]),
+            goal,
         )
+        if cycle >= 0:
+            raise GraphError(f"node {cycle} is behind itself; expected a graph without cycles")
+        if numbers[goal] < 0:
+            raise GraphError("no path leads from the start to the end")
+        kept = np.flatnonzero((numbers[heads] >= 0) & (lacking == 0))
+        order = kept[np.argsort(numbers[heads[kept]], kind="stable")]
+        tail_places, tail_offsets = rows_taken(tail_offsets, order)
+        body_places, body_offsets = rows_taken(_ints(self.body_offsets), order)
+        feature_places, feature_offsets = rows_taken(_ints(self.feature_offsets), order)
+        spans = np.full((len(heads), 2), -1)
+        spans[: len(self.spans)] = self.spans
+        return Graph(
+            _firsts(numbers[heads[order]], numbers[goal] + 1),
+            tail_offsets,
+            numbers[tails[tail_places]],
+            body_offsets,
+            np.array(self.body, dtype=np.int32)[body_places],
+            feature_offsets,
+            np.array(self.feature_columns, dtype=np.int32)[feature_places],
+            np.array(self.values, dtype=np.float64)[feature_places] + 0.0,
+            spans[order],
+        )
+
+
+def _ints(values: Sequence[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)
+
+
+def _firsts(nodes_of_arcs: IntArray, nodes: int) -> IntArray:
+    """Return (nodes + 1,) where the arcs of each node begin, if they stand in the nodes' order."""
+    return offsets_of(np.bincount(nodes_of_arcs, minlength=nodes))

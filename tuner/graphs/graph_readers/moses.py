@@ -17,7 +17,7 @@ from ...base.numbers import LARGEST
 from ...weights.feature_weights import FeatureNames, read_weights
 from ...weights.moses_ini import read_moses_ini
 from .._best_string_kernels import Graph
-from ..model import Builder, Columns, GraphError, ordered_graph
+from ..model import Builder, Columns, GraphError
 from ._base import Block, GraphReader, check_count
 
 _ARC = re.compile(
@@ -81,20 +81,19 @@ class Osgx(GraphReader):
         )
         arcs, goal = len(rows), len(nodes)
         final = np.unique(places[:arcs][np.array(forward) == "-1"])
-        ends = len(final)  # each of them leads to the goal, and nothing leads to the start
-        add = columns.vocabulary.add
-        bodies = [[-1, *map(add, out.split())] for out in outs] + [[-1]] * ends
-        features = self._features(block, lines, cores, sparse, columns)
-        spans = np.full((arcs + ends + 1, 2), -1)
-        spans[:arcs] = np.array([first, last], dtype=np.int64).T
-        return ordered_graph(
-            [*places[:arcs], *[goal] * ends, places[-1]],
-            ([*range(arcs + ends + 1), arcs + ends], [*places[arcs:-1], *final]),
-            (offsets_of([*map(len, bodies), 0]), [item for body in bodies for item in body]),
-            ([*features[0], *[features[0][-1]] * (ends + 1)], *features[1:]),
-            spans=spans,
-            goal=goal,
+        builder = Builder(columns)
+        builder.heads, builder.tails = places[:arcs].tolist(), places[arcs:-1].tolist()
+        builder.tail_offsets = [*range(arcs + 1)]
+        bodies = [[-1, *map(columns.vocabulary.add, out.split())] for out in outs]
+        builder.body = [item for body in bodies for item in body]
+        builder.body_offsets = offsets_of([*map(len, bodies)]).tolist()
+        builder.feature_offsets, builder.feature_columns, builder.values = (
+            array.tolist() for array in self._features(block, lines, cores, sparse, columns)
         )
+        builder.spans = np.array([first, last], dtype=np.int64).T
+        for node in final.tolist():
+            builder.step(node, goal, "", {})
+        return builder.graph(goal, start=int(places[-1]))
 
     def _refuse(self, block: Block, segment: str) -> NoReturn:
         """Raise the error of the first line that is no arc of the segment."""
