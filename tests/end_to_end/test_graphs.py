@@ -167,10 +167,10 @@ def test_a_run_with_graphs_that_was_killed_goes_on_to_equal_bytes(tmp_path):
     whole = contents(tmp_path / "run")
     first = tmp_path / "run" / "iteration-01"
     assert json.loads((first / "optimized.json").read_text())["searches"] > 1
-    assert {"graphs.gz", "harvest-0.json", "harvest-1.json"} <= {
+    assert {"graphs.gz", "graph-strings-0.json", "graph-strings-1.json"} <= {
         file.name for file in first.iterdir()
     }
-    for gone in ("optimized.json", "harvest-1.json"):
+    for gone in ("optimized.json", "graph-strings-1.json"):
         (first / gone).unlink()
     for gone in ("iteration-02/scores.json", "iteration-02/graphs.gz", "result.json"):
         (tmp_path / "run" / gone).unlink()

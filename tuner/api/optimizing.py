@@ -279,7 +279,7 @@ def read_dev_lists(
             )
 
 
-def harvested(lists: Lists, metric: Metric | None, search: Search) -> Lists:
+def with_graph_strings(lists: Lists, metric: Metric | None, search: Search) -> Lists:
     """Return lists of search graphs with the best strings under the weights of a search.
 
     Other lists are returned as they are.
@@ -452,7 +452,7 @@ def optimize(
     if tuned_metric is not None:
         remind(tuned_metric, also)
     with using(progress=progress):
-        dev_lists = harvested(dev_lists, tuned_metric, how)
+        dev_lists = with_graph_strings(dev_lists, tuned_metric, how)
     prepared = read_dev_lists(dev_lists, tuned_metric, how, also=judges)
     with using(progress=progress), prepared as dev:
         setup = dev.setup

@@ -53,7 +53,7 @@ from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .optimizing import DevLists, Search, SearchOptions, harvested, read_dev_lists
+from .optimizing import DevLists, Search, SearchOptions, read_dev_lists, with_graph_strings
 from .reranking import Reranked
 from .texts import PathLike
 
@@ -119,7 +119,7 @@ def replicate(
     annotator = None if dev_lists.annotator is None else registry.annotator(dev_lists.annotator)
     how = Search.of(search)
     with using(progress=progress):
-        dev_lists = harvested(dev_lists, metric, how)
+        dev_lists = with_graph_strings(dev_lists, metric, how)
     prepared = read_dev_lists(dev_lists, metric, how)
     with using(progress=progress), prepared as dev:
         if dev.penalty and dev.penalty.low != dev.penalty.high:

@@ -29,7 +29,7 @@ def iteration(seed: int, number: int) -> int:
     return _seed(_sequence(seed, number))
 
 
-def harvest(seed: int, number: int) -> np.random.Generator:
+def graph_weights(seed: int, number: int) -> np.random.Generator:
     """Return the generator of random weights for the search graphs of an iteration."""
     return _generator(seed, number, 1)
 

@@ -347,6 +347,6 @@ class BestStrings:
         sizes = [self.size] * (1 + len(more))
         if self.around:
             nbest = graphs.nbest([first], [self.size], names=names, segments=segments)
-            more += drawn_around(first, nbest, streams.harvest(1, 1))
+            more += drawn_around(first, nbest, streams.graph_weights(1, 1))
             sizes += [max(1, self.size // 2)] * AROUND
         return graphs.nbest([first, *more], sizes, names=names, segments=segments)

@@ -420,7 +420,7 @@ class _Run:
             numbers = [1]
         starts = [self._weights_of(number) for number in dict.fromkeys(numbers)]
         seed = streams.iteration(self.experiment.tune.seed, numbers[0])
-        self.lists.harvest_around(last.number, before)
+        self.lists.add_strings_around(last.number, before)
         searches = 1
         while True:
             nbest, stats = self.lists.merged(last.number)
@@ -434,7 +434,7 @@ class _Run:
             share = self._share_of(last.number, optimization.weights, searches)
             after = self._after(last.number, optimization.weights, share)
             is_cut = share < 1 / last.number
-            if not self.lists.harvest_under(last.number, searches, after, is_cut=is_cut):
+            if not self.lists.add_strings_under(last.number, searches, after, is_cut=is_cut):
                 break  # only the last search moves the weights
             searches += 1
         self._report_annotation(last.number, "search", optimization)

@@ -18,8 +18,8 @@ from .scorer import Evaluator
 GRAPHS_NAME = "graphs.gz"
 """The file of an iteration's search graphs, beside its list."""
 MOST = 1
-"""Harvests of an iteration after the first one. With three, tunings from weights far off failed:
-a graph tells little about weights far away. See research/graphs.md."""
+"""How often an iteration adds strings of graphs after the first time. With three, tunings from
+weights far off failed: a graph tells little about weights far away. See research/graphs.md."""
 LITTLE = 0.05
 """A share of all hypotheses: a search over so few new ones finds almost the same weights."""
 
@@ -27,9 +27,9 @@ LITTLE = 0.05
 class ListMerger:
     """The lists of a run's iterations, counted from 1; callers ask for them in this order.
 
-    They are merged in order too, so that a resumed run numbers words like an unbroken run. A
-    harvest adds more hypotheses from the search graphs of the decodings so far, under weights not
-    decoded with. The iteration's folder has a file of what each harvest asked for.
+    They are merged in order too, so that a resumed run numbers words like an unbroken run.
+    The best strings of the search graphs of all decodings so far, under weights not decoded with,
+    are added to them. The iteration's folder has a file of what was asked for each time.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ class ListMerger:
         self._merged: NBest | None = None
         self._count = 0
         self.new = 0
-        self._harvested: set[Path] = set()
+        self._added: set[Path] = set()
 
     def last(self, number: int) -> NBest:
         """Return the list of one iteration; those before it are merged then."""
         while self._merged is None or self._count < number:
-            for path in sorted(self.files(self._count).parent.glob("harvest-*.json")):
-                if path not in self._harvested:
+            for path in sorted(self.files(self._count).parent.glob("graph-strings-*.json")):
+                if path not in self._added:
                     self._add(path)
             self._count += 1
             before = 0 if self._merged is None else len(self._merged.texts)
@@ -70,48 +70,50 @@ class ListMerger:
         has_graphs = self.evaluator.experiment.decoder.makes_graphs
         return self.files(number).with_name(GRAPHS_NAME) if has_graphs else None
 
-    def harvest_around(self, number: int, weights: FeatureWeights) -> None:
+    def add_strings_around(self, number: int, weights: FeatureWeights) -> None:
         """Add the strings under random weights around those of an iteration."""
         if self.graphs(number):
             tune = self.evaluator.experiment.tune
-            nbest, rng = self.last(number), streams.harvest(tune.seed, number)
-            self._harvest(number, 0, drawn_around(weights, nbest, rng), max(1, tune.nbest // 2))
+            nbest, rng = self.last(number), streams.graph_weights(tune.seed, number)
+            self._add_strings(
+                number, 0, drawn_around(weights, nbest, rng), max(1, tune.nbest // 2)
+            )
 
-    def harvest_under(
-        self, number: int, harvest: int, weights: FeatureWeights, *, is_cut: bool
+    def add_strings_under(
+        self, number: int, search: int, weights: FeatureWeights, *, is_cut: bool
     ) -> bool:
         """Add the strings under the weights after a search; return whether to search again.
 
         Parameters
         ----------
-        harvest
+        search
             Counted from 1 in each iteration.
         is_cut
             Whether the search found weights farther away; else few new strings end the iteration.
         """
-        if not self.graphs(number) or harvest > MOST:
+        if not self.graphs(number) or search > MOST:
             return False
         before = self.count(number)
-        self._harvest(number, harvest, [weights], self.evaluator.experiment.tune.nbest)
+        self._add_strings(number, search, [weights], self.evaluator.experiment.tune.nbest)
         new = self.count(number) - before
         notice(f"iteration {number}: {counted(new, 'new hypothesis')} in the search graphs")
         return is_cut or new > LITTLE * before
 
-    def _harvest(
-        self, number: int, harvest: int, weights: Sequence[FeatureWeights], size: int
+    def _add_strings(
+        self, number: int, search: int, weights: Sequence[FeatureWeights], size: int
     ) -> None:
-        """Write down a harvest, unless it is there already, and merge it with the lists."""
-        path = self.files(number).with_name(f"harvest-{harvest}.json")
+        """Write down what is asked for, unless it is there already, and merge the strings."""
+        path = self.files(number).with_name(f"graph-strings-{search}.json")
         if not path.exists():
             write_json(path, {"size": size, "weights": [each.values for each in weights]})
         self._add(path)
 
     def _add(self, path: Path) -> None:
-        """Merge the strings of a harvest of the last iteration."""
+        """Merge the strings that a file of the last iteration asks for."""
         assert self._merged is not None  # noqa: S101  its own list comes first
-        self._harvested.add(path)
+        self._added.add(path)
         graphs = [self.files(n).with_name(GRAPHS_NAME) for n in range(1, self._count + 1)]
-        self._merged = merge([self._merged, self.evaluator.harvest(path, graphs)])
+        self._merged = merge([self._merged, self.evaluator.strings_of_graphs(path, graphs)])
 
     def _read(self, number: int) -> NBest:
         if self._last is None or self._last[0] != number:

@@ -55,7 +55,7 @@ class IterationScores:
 
 
 @dataclass(frozen=True)
-class Harvest:
+class StringsAsked:
     """What search graphs are asked for: so many strings of a segment under each weights."""
 
     size: int

@@ -27,7 +27,7 @@ from ..texts.prepare import Preparation
 from ..texts.statistics import compute_stats, finite_scores, notices
 from ..weights.feature_weights import FeatureWeights
 from .config import Experiment
-from .records import Harvest, Scored, finish, is_finished, read_file
+from .records import Scored, StringsAsked, finish, is_finished, read_file
 
 
 @dataclass(eq=False, repr=False)
@@ -108,9 +108,9 @@ class Evaluator:
         """Read one n-best list of the dev set, with links where the metric needs them."""
         return self._read(path, self.experiment.data.source, self.vocabulary)
 
-    def harvest(self, path: Path, graphs: Sequence[Path]) -> NBest:
-        """Return the strings of search graphs that a harvest asks for, as `read` does a list."""
-        asked = read_file(path, Harvest)
+    def strings_of_graphs(self, path: Path, graphs: Sequence[Path]) -> NBest:
+        """Return the strings of search graphs that a file asks for, as `read` does a list."""
+        asked = read_file(path, StringsAsked)
         weights = [FeatureWeights(dict(values)) for values in asked.weights]
         nbest = self.experiment.decoder.best_strings(
             graphs, weights, size=asked.size, vocabulary=self.vocabulary
