@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import shutil
@@ -13,7 +12,6 @@ import pytest
 
 from portmert.aligners import giza
 from portmert.aligners._base import parse_links
-from portmert.aligners._symmetrize import symmetrize
 from portmert.aligners.giza import Giza
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.base.model_folders import read_record
@@ -28,9 +26,6 @@ from tests.support.aligner_programs import (
     real,
     recorded_bitext,
 )
-from tests.support.places import MOSES, needs
-
-REAL = MOSES / "giza"
 
 
 @pytest.fixture(scope="module")
@@ -305,28 +300,3 @@ def test_damaged_links_are_an_error(parts, change, message):
     path.write_text(change(path.read_text()))
     with pytest.raises(PortmertError, match=re.escape(message)):
         giza.read_links(Command(["mgiza"], parts / "x.log"), "x", "A3.final", LENGTHS)
-
-
-@needs(REAL)
-def test_links_of_a_real_run_are_symal_s(tmp_path):
-    texts = {
-        side: [line.split() for line in (REAL / f"corpus.{side}").read_text().splitlines()]
-        for side in ("ja", "en")
-    }
-    found = {}
-    for way in ("ja-en", "en-ja"):
-        for part in REAL.glob(f"{way}.A3.final.part*.gz"):
-            (tmp_path / part.stem).write_bytes(gzip.decompress(part.read_bytes()))
-        # Moses calls en-ja what generates English from Japanese.
-        generated, generating = way.split("-")
-        lengths = [
-            (len(e), len(f)) for e, f in zip(texts[generating], texts[generated], strict=True)
-        ]
-        found[way] = giza.read_links(
-            Command(["mgiza"], tmp_path / "log"), way, "A3.final", lengths
-        )
-    expected = (REAL / "aligned.grow-diag-final-and").read_text().splitlines()
-    for en_ja, ja_en, line in zip(found["en-ja"], found["ja-en"], expected, strict=True):
-        by_source = [(s, t) for t, s in ja_en]
-        links = symmetrize("grow-diag-final-and", by_source=by_source, by_target=en_ja)
-        assert links == parse_links(line)

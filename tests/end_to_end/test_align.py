@@ -32,11 +32,6 @@ def test_align_with_thot_keeps_and_uses_a_model(bitext):
     assert "10 pairs, " in made.stderr
 
 
-def test_align_with_precomputed_copies_links(bitext):
-    align(bitext, "--aligner", "precomputed", "--set", f"links={bitext / 'dev.links'}")
-    assert (bitext / "links").read_text() == (bitext / "dev.links").read_text()
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -56,12 +51,6 @@ def test_faults_end_as_one_line(bitext, monkeypatch, options, message):
     assert line.startswith("portmert: error: ")
     assert message in line
     assert not (bitext / "links").exists()
-
-
-def test_sides_of_different_length_are_an_error(bitext):
-    (bitext / "dev.tgt").write_text("one\n")
-    done = align(bitext, status=1)
-    assert f"dev.tgt: 1 line, {bitext}/dev.src has 10" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["giza", "fast-align", "eflomal"])

@@ -244,21 +244,3 @@ def test_one_split_has_no_error_and_says_so_little():
     assert "1 splits" not in shown
     assert "1 split, 1 seed" in shown
     assert "±" not in shown.split("seen: score on")[0]
-
-
-def test_a_length_penalty_stays(tmp_path):
-    weights = tmp_path / "w.json"
-    content = json.loads((DATA / "start.json").read_text())
-    weights.write_text(json.dumps({**content, "length_penalty": 1.0}))
-    rows = {}
-    for path in (DATA / "start.json", weights):
-        given = (*LISTS, "--ref", DATA / "dev.tgt", "--metric", "bleu", "--splits", 1)
-        found = json.loads(crossval(*given, "--weights", path, "--json").stdout)
-        rows[path] = found["choices"][-1]["judged"]["bleu"]["unseen"]
-    part = np.sort(streams.split(1, 1).permutation(40)[20:])
-    nbest = portmert.Lists.read([DATA / "1.nbest.gz", DATA / "2.nbest.gz"]).nbest
-    write_nbest(of_segments(nbest, part), tmp_path / "unseen.nbest")
-    lines = (DATA / "dev.tgt").read_text().splitlines()
-    expected = best_score(tmp_path / "unseen.nbest", weights, [[lines[n] for n in part]])
-    assert rows[weights] == pytest.approx(expected, abs=1e-12)
-    assert rows[weights] != rows[DATA / "start.json"]

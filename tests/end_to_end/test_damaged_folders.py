@@ -114,16 +114,6 @@ def test_a_folder_in_the_place_of_a_file_of_an_iteration_is_named(finished, tmp_
     assert re.search(f"{misplaced}: .*a folder.* expected a file", fault(*tune))
 
 
-def test_a_count_of_replicas_that_is_damaged_ends_at_once(finished, tmp_path):
-    shutil.copytree(finished[0], tmp_path / "run")
-    state = tmp_path / "run" / "state.json"
-    content = json.loads(state.read_text())
-    content["fingerprint"]["tune.replicas"] = "99999999999999999999999"
-    state.write_text(json.dumps(content))
-    said = run("report", tmp_path / "run").stdout
-    assert "nothing has been scored yet" in said
-
-
 def test_weights_of_another_length_are_named(finished, tmp_path):
     shutil.copytree(finished[0], tmp_path / "run")
     damaged = tmp_path / "run" / "iteration-02" / "weights.json"
@@ -297,15 +287,6 @@ def test_what_a_run_was_made_from_is_written_anew_by_the_same_run(finished, tmp_
     restored = json.loads(damaged.read_text())
     assert restored["data"].keys() == json.loads(whole)["data"].keys()
     run("report", tmp_path / "run")
-
-
-def test_a_key_of_inputs_that_is_damaged_is_named(finished, tmp_path):
-    shutil.copytree(finished[0], tmp_path / "run")
-    damaged = tmp_path / "run" / "inputs.json"
-    damaged.write_text(damaged.read_text().replace('"reference_links"', '"reference_lanks"'))
-    said = fault("report", tmp_path / "run")
-    assert f"{damaged}: not what portmert writes (" in said
-    assert "unexpected keyword argument 'reference_lanks'); delete it" in said
 
 
 def test_a_run_with_a_component_that_is_gone_is_reported_with_a_note(finished, tmp_path):

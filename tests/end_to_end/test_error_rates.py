@@ -64,25 +64,6 @@ def shown(*arguments):
 DEV = ("--nbest", "dev.jsonl", "--ref", "dev.ref", "-q")
 
 
-def test_optimize_and_also():
-    text = shown("optimize", *DEV, "--metric", "wer", "--also", "per", "--out", "w.json",
-                 "--optimizer", "mert:restarts=1")  # fmt: skip
-    rate = first_rate("dev")
-    assert text.startswith(f"wer ↓ {100 * rate:.2f} -> ")
-    assert max(values(text.partition("\n\n")[0])) < MOST
-    document = json.loads(
-        shown("optimize", *DEV, "--metric", "wer", "--also", "per", "--out", "w.json", "--json",
-              "--optimizer", "mert:restarts=1")
-    )  # fmt: skip
-    for found in (document, document["also"][0]):
-        assert found["higher_is_better"] is True
-        assert found["first_rate"] == pytest.approx(1 - found["first_score"])
-        assert found["final_rate"] <= found["first_rate"] < 0.5
-    assert document["first_rate"] == pytest.approx(rate)
-    weights = json.loads(Path("w.json").read_text())
-    assert weights["rate"] == pytest.approx(1 - weights["score"]) == document["final_rate"]
-
-
 def test_rerank_tune_crossval_and_their_pages():
     text = shown("rerank-tune", *DEV, "--metric", "wer", "--also", "ter", "--test-nbest",
                  "test.jsonl", "--test-ref", "test.ref", "--replicas", 2, "--out-dir", "tuned",
@@ -105,21 +86,6 @@ def test_rerank_tune_crossval_and_their_pages():
     rows = [line for line in text.splitlines() if line.startswith(("mert", "first", "only"))]
     assert rows
     assert max(values("\n".join(rows))) < MOST
-
-
-def test_compare_and_score_of_segments(tmp_path):
-    latex = tmp_path / "t.tex"
-    text = shown("compare", "first=test.first", "best=test.best", "--ref", "test.ref",
-                 "--metric", "wer", "--latex", latex, "--latex-all")  # fmt: skip
-    rate = 100 * first_rate("test")
-    assert text.startswith(f"wer ↓: best is better than first (-{rate:.2f}, p ")
-    for word in ("luck", "replica", "s_opt", "tuned on"):  # nobody tuned these
-        assert word not in text
-        assert word not in latex.read_text()
-    assert r"wer $\downarrow$" in latex.read_text()
-    text = shown("score", "--metric", "cer", "--hyp", "test.first", "--ref", "test.ref",
-                 "--segments")  # fmt: skip
-    assert max(values(text)) < MOST
 
 
 def test_tuning_with_a_function_and_its_report():

@@ -47,20 +47,6 @@ def test_names_that_are_not_utf8_are_shown_and_written(tmp_path):
     assert '"name": "?"' in outputs[1].read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("fault_of", [MemoryError("Unable to allocate 9 TiB"), RecursionError()])
-def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, fault_of):
-    from portmert.tuner.texts import corpus
-
-    def exhausted(*_, **__):
-        raise fault_of
-
-    monkeypatch.setattr(corpus, "each_line", exhausted)
-    text = write(tmp_path / "text", "a\n")
-    said = fault("score", "--metric", "bleu", "--hyp", text, "--ref", text)
-    assert "(in portmert.tuner.texts.corpus." in said
-    assert len(said.splitlines()) == 1
-
-
 @pytest.mark.parametrize("kind", ["a" * 10**6, "'" + "b" * 10**5, "/" + "c" * 10**5])
 def test_long_tokens_are_cut_in_messages(tmp_path, kind):
     nbest = write(tmp_path / "nbest", f"0 ||| a ||| LM= {kind} ||| 0\n")

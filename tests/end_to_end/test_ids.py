@@ -68,18 +68,9 @@ def test_replicas_find_segments_by_id_and_so_does_who_compares_them(folder):
     compared = portmert("compare", "of-text", "of-plain", "--metric", "wer", "--json", "c.json")
     assert compared.exit_code == 0, compared.stderr
     (folder / "text").write_text(TEXT.replace("u3 c", "u3 d"))
-    assert "holds work of another experiment" in refused(
-        *call,
-        "--ref",
-        "text",
-        "--test-ref",
-        "text",
-        "--replicas",
-        2,
-        "--ids",
-        "--out-dir",
-        "of-text",
-    )
+    given = ("--ref", "text", "--test-ref", "text", "--replicas", 2, "--ids")
+    said = refused(*call, *given, "--out-dir", "of-text")
+    assert "holds work of another experiment" in said
 
 
 def test_ids_of_the_source_are_no_words_of_it_where_there_are_no_references(folder):

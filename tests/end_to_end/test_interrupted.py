@@ -106,6 +106,8 @@ def test_weights_of_other_features_than_the_lists_are_named(tmp_path):
         (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
         (RuntimeError("can't start new thread"), "not enough memory: can't start new thread"),
         (ImportError("x.so: failed to map segment from shared object"), "a library cannot be"),
+        (MemoryError("Unable to allocate 9 TiB"), "(in portmert.tuner.texts.corpus."),
+        (RecursionError(), "(in portmert.tuner.texts.corpus."),
     ],
 )
 def test_what_the_machine_lacks_is_one_line(tmp_path, monkeypatch, error, said):

@@ -251,14 +251,12 @@ def test_several_test_sets_in_one_call(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected tables [[set]], one of each test set"),
         ("x = 1\n[[set]]\n", "expected tables [[set]], one of each test set, nothing else"),
         ("[[set]]\n", "sets.toml: test set 1: human must be given"),
         ("[[set]", "sets.toml: not TOML"),
         ('[[set]]\nhuman="h"\noutputs="o"\nrefs=["r"]\n', "test set 1 has no name"),
         ('[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs=[]\n', "refs: expected at least 1"),
         ('[[set]]\nname="a"\nhuman="h"\noutputs="o"\nrefs="r"\n', "refs: expected a list"),
-        ('[[set]]\nname="a"\nhuman=3\n', "human: expected the name of a file or folder, found 3"),
         (
             '[[set]]\nname=7\nhuman="h"\noutputs="o"\nrefs=["r"]\n',
             "name: expected text in quotes, found 7",
@@ -280,16 +278,8 @@ def test_several_test_sets_in_one_call(tmp_path):
             "sets.toml: test set 1: refs: there is no file no",
         ),
         (
-            '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref","../"]\n',
-            "sets.toml: test set 1: refs: there is no file ..",
-        ),
-        (
             '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="ref"\nrefs=["ref"]\n',
             "sets.toml: test set 1: outputs: there is no folder ref",
-        ),
-        (
-            '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="|||"\nrefs=["ref"]\n',
-            "sets.toml: test set 1: outputs: there is no folder |||",
         ),
         (
             '[[set]]\nname="a"\nhuman="human.tsv"\noutputs="out"\nrefs=["ref"]\nsystems=["god"]\n',
@@ -411,26 +401,8 @@ def test_the_real_scores():
 def test_the_page_of_the_docs_shows_what_is_printed(monkeypatch):
     monkeypatch.chdir(REAL)
     page = (ROOT / "docs" / "how-to" / "people.md").read_text()
-    result = run(
-        "metaeval",
-        "--human",
-        "human.tsv",
-        "--outputs",
-        "outputs",
-        "--ref",
-        "ref.en",
-        "--ref",
-        "refB.en",
-        "--text",
-        "13a",
-        "--metric",
-        "bleu",
-        "--metric",
-        "chrf",
-        "--metric",
-        "ter",
-        "--likeness",
-        "--all",
-    )
+    words = "metaeval --human human.tsv --outputs outputs --ref ref.en --ref refB.en --text 13a"
+    metrics = [word for name in ("bleu", "chrf", "ter") for word in ("--metric", name)]
+    result = run(*words.split(), *metrics, "--likeness", "--all")
     for table in re.findall(r"```text\n(.*?)\n```", page, re.DOTALL)[:2]:
         assert table in result.stdout

@@ -190,25 +190,6 @@ def test_more_replicas_are_added_and_threads_change_nothing(folder, tmp_path):
     assert {name: ours[name] for name in names} == {name: theirs[name] for name in names}
 
 
-def test_other_work_is_not_overwritten(tmp_path):
-    options = ["--metric", "bleu", "--replicas", 1, "--out-dir", tmp_path / "run"]
-    optimize(*options)
-    said = fault(
-        "optimize", *DEV, "--optimizer", "mert:searches_per_feature=6,restarts=1", *options
-    )
-    assert "holds work of another experiment than what is asked for now: optimizer was" in said
-    run(
-        "optimize",
-        *DEV,
-        "--optimizer",
-        "mert:searches_per_feature=6,restarts=1",
-        *options,
-        "--fresh",
-    )
-    said = fault("optimize", *DEV, *MERT, *TEST, *options)
-    assert "optimizer was" in said
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

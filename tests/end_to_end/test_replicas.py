@@ -59,24 +59,6 @@ def test_mean_and_spread_are_those_of_the_replicas(replicated):
     assert spreads == pytest.approx(rows.std(axis=0, ddof=1))
 
 
-def test_more_replicas_are_added_to_those_of_an_earlier_run(tmp_path):
-    recorded = INVENTED / "recorded"
-    test = (
-        f"data.test_source={recorded / 'dev.src'}",
-        f'data.test_references=["{recorded / "dev.tgt"}"]',
-        f'data.test_reference_links=["{recorded / "dev.links"}"]',
-    )
-    tune(tmp_path / "run", *test)  # becomes the first
-    tune(tmp_path / "run", "tune.replicas=2", *test)
-    two = (tmp_path / "run" / "average" / "scores.json").read_bytes()
-    tune(tmp_path / "run", "tune.replicas=3", *test)
-    tune(tmp_path / "whole", "tune.replicas=3", *test)
-    assert products(tmp_path / "run") == products(tmp_path / "whole")
-    assert (tmp_path / "run" / "average" / "scores.json").read_bytes() != two
-    refused = tune(tmp_path / "run", "tune.replicas=1", *test, status=1)
-    assert "tune.replicas was 3, is now 1" in refused.stderr
-
-
 def test_the_average_is_decoded_and_is_the_result(replicated, tmp_path):
     folder, _ = replicated
     weights = [read_weights(folder / f"replica-{n}" / "weights.json") for n in (1, 2, 3)]

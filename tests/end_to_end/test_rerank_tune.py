@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import signal
 
 import pytest
 
@@ -10,7 +9,6 @@ import portmert
 from tests.end_to_end.test_tune_killed import products
 from tests.support import quality_lists
 from tests.support.cli import fault, run
-from tests.support.forks import forks
 from tests.support.places import INVENTED
 
 DATA, RERANK = INVENTED / "recorded", INVENTED / "rerank"
@@ -284,21 +282,6 @@ def test_other_features_are_other_work(folder, numbers):
     without = fault("rerank-tune", *DEV, "--metric", "bleu", "--out-dir", folder, status=2)
     assert "Missing option '--test-nbest'" in without
     assert numbers
-
-
-def test_killed_it_ends_as_one_left_alone(tmp_path, folder, numbers):
-    killed = tmp_path / "run"
-    options = ["rerank-tune", *DEV, *TEST, *TEST_REF, *MERT, "--metric", "bleu", "--also", "chrf",
-               *numbers[0], *numbers[1], "--feature", "length", "--out-dir", killed]  # fmt: skip
-    with forks() as process:
-        process.alone(*options[:-1], tmp_path / "alone")
-        for place in ("replica-1/result.json", "choice-2.txt", "output.txt", "comparison.html"):
-            ended = process.killed(*options, "-q", at=place)
-            assert ended.status == -signal.SIGKILL, ended.stderr
-    run(*options)
-    ours, theirs = products(killed), products(folder)
-    assert ours.keys() == theirs.keys()
-    assert {name for name in ours if ours[name] != theirs[name]} <= {"inputs.json"}
 
 
 def test_lists_of_equal_model_scores_keep_the_start_weights(tmp_path):

@@ -118,26 +118,6 @@ def test_what_the_embedded_annotator_gives_by_rules_is_what_it_writes():
     assert max(one) < 1
 
 
-def test_an_analysis_of_other_tokens_is_named():
-    Path("hyp").write_text("a man likes Mary\n")
-    message = fault("score", "--metric", "sr-or", "--hyp", "hyp", *OPTIONS)
-    assert "'a man likes Mary' (4 tokens) is not in analyses.jsonl" in message
-
-
-def test_faults_of_files_are_one_line():
-    for text, said in (
-        ('{"words": ["a"], "drs": {"tag": "drs"', "analyses.jsonl:1: no JSON"),
-        (
-            "<xdrs-output><xdrs><drs></xdrs></xdrs-output>",
-            "mismatched tag; <drs> of line 1 is open",
-        ),
-        ("b1 FOO b2 % a [0...1]\n", "analyses.jsonl:1: unknown operators: FOO (1)"),
-    ):
-        Path("analyses.jsonl").write_text(text)
-        message = fault("score", "--metric", "dr-or", "--hyp", "ref", *OPTIONS)
-        assert said in message
-
-
 def test_trees_alone_give_no_meaning():
     Path("trees").write_text("(S (D a) (N man) (V loves) (N Mary))\n")
     message = fault("score", "--metric", "sr-or", "--hyp", "ref", "--ref", "ref",

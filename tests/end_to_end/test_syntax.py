@@ -70,14 +70,6 @@ def test_lowercasing_is_for_words_and_not_for_the_parser(annotator):
     assert "|case:lc|" in lower["signature"]
 
 
-def test_a_missing_annotator_is_named():
-    message = fault("score", "--metric", "edpm", *PLAIN)
-    assert "metric edpm compares syntax and needs an annotator; give --annotator" in message
-    optimize = ("--metric", "dpm", "--nbest", "list", "--ref", "ref", "--out", "w.json")
-    message = fault("optimize", *optimize)
-    assert "metric dpm compares syntax and needs an annotator" in message
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -95,17 +87,6 @@ def test_an_annotator_that_cannot_work_is_one_line(text, said):
     assert said in message
     assert message.splitlines()[-1].startswith("portmert: ")
     assert "Traceback" not in message
-
-
-def test_a_sentence_that_the_files_lack_is_named(annotator):
-    Path("hyp").write_text("no such words\na dog ran home\n")
-    message = fault("score", "--metric", "edpm", *PLAIN, "--annotator", annotator)
-    assert "no such words" in message
-
-
-def test_what_an_annotator_cannot_give_is_named(annotator):
-    message = fault("score", "--metric", "edpm-exact", *PLAIN, "--annotator", annotator)
-    assert "annotator ptb gives no expected links over all trees" in message
 
 
 def test_an_annotator_for_nothing_is_said(annotator):

@@ -105,35 +105,6 @@ def test_a_finished_run_started_again_changes_nothing(finished):
     assert products(folder) == before
 
 
-@pytest.mark.parametrize(
-    ("option", "said"),
-    [
-        ("--seed=2", "tune.seed was 1, is now 2;"),
-        ("--set=metric.alpha=0.5", "metric.alpha was 0.25, is now 0.5;"),
-        ("--set=data.references=['recorded/dev.src']", "the content of data.references changed;"),
-    ],
-)
-def test_a_changed_config_or_input_is_refused(finished, option, said):
-    folder, _ = finished
-    before = products(folder)
-    result = tune(folder, option, status=1)
-    assert f"portmert: error: {folder}: holds work of another experiment than " in result.stderr
-    assert said in result.stderr
-    assert "--fresh" in result.stderr
-    assert products(folder) == before
-
-
-def test_fresh_starts_over_and_keeps_what_is_not_ours(tmp_path):
-    folder = tmp_path / "run"
-    tune(folder, "--set=tune.iterations=1")
-    (folder / "notes.txt").write_text("mine")
-    assert (folder / "iteration-02").exists()
-    tune(folder, "--set=tune.iterations=2", "--seed=5", "--fresh")
-    (folder / "notes.txt").unlink()
-    tune(tmp_path / "other", "--set=tune.iterations=2", "--seed=5")
-    assert products(folder) == products(tmp_path / "other")
-
-
 def test_fresh_with_a_wrong_config_removes_nothing(finished):
     folder, _ = finished
     before = products(folder)
@@ -198,28 +169,6 @@ def test_constraints_reach_the_optimizer(tmp_path):
     assert weights["weights"]["LM0"] == [1.0]
     wrong = tune(tmp_path / "wrong", "--set=constraints.fixd=['LM0']", status=1)
     assert "[constraints] has no key 'fixd'; did you mean 'fixed'?" in wrong.stderr
-
-
-def test_start_weights_are_taken_by_name(tmp_path):
-    given = tmp_path / "given.json"
-    start = json.loads((INVENTED / "recorded/start.json").read_text())["weights"]
-    given.write_text(json.dumps({"weights": dict(reversed([*start.items()])) | {"LM0": [2.0]}}))
-    tune(tmp_path / "run", f"--set=tune.weights={given}", "--set=tune.iterations=1")
-    held = json.loads((tmp_path / "run" / "iteration-01" / "weights.json").read_text())["weights"]
-    assert list(held) == list(start)
-    assert held == start | {"LM0": [2.0]}
-
-
-def test_lowercase_reaches_the_metric(tmp_path):
-    upper = tmp_path / "dev.TGT"
-    lines = (INVENTED / "recorded/dev.tgt").read_text()
-    upper.write_text(lines.upper())
-    options = [f"--set=data.references=['{upper}']", "--set=tune.iterations=1"]
-    tune(tmp_path / "run", *options, "--set=data.lowercase=true")
-    found = json.loads((tmp_path / "run" / "result.json").read_text())
-    tune(tmp_path / "plain", "--set=tune.iterations=1")
-    expected = json.loads((tmp_path / "plain" / "result.json").read_text())
-    assert found["start_dev_score"] == expected["start_dev_score"]
 
 
 def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypatch):

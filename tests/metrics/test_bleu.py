@@ -140,40 +140,6 @@ def test_exp_of_two_short_perfect_lines_is_that_of_sacrebleu():
     assert float(Bleu(smooth="mteval").score(total)) == 1.0
 
 
-@pytest.mark.parametrize(
-    ("smooth", "method", "value"),
-    [
-        ("none", "none", None),
-        ("exp", "exp", None),
-        ("floor", "floor", None),
-        ("floor", "floor", 0.3),
-        ("add-k", "add-k", None),
-        ("add-k", "add-k", 0.3),
-    ],
-)
-def test_corpus_score_equals_sacrebleu(smooth, method, value):
-    rng = random.Random(7)
-    metric = Bleu(smooth=smooth, smooth_value=value)
-    for case in range(200):
-        words = "abcdefgh"[: rng.randint(2, 8)]
-        references, size = rng.randint(1, 3), rng.randint(1, 4)
-
-        def line(words=words):
-            return " ".join(rng.choice(words) for _ in range(rng.randint(0, 9)))
-
-        hypotheses = [line() for _ in range(size)]
-        streams = [[line() for _ in range(size)] for _ in range(references)]
-        corpus = [
-            Segment(0, text(hypotheses[i]), tuple(text(stream[i]) for stream in streams))
-            for i in range(size)
-        ]
-        expected = sacrebleu.BLEU(
-            tokenize="none", smooth_method=method, smooth_value=value, force=True
-        ).corpus_score(hypotheses, streams)
-        score = float(metric.score(metric.stats(batch_of(corpus)).sum(axis=0)))
-        assert score == pytest.approx(expected.score / 100, abs=1e-12), case
-
-
 def test_matches_do_not_depend_on_how_long_the_segments_are():
     # A long text among short ones: the table of n-grams changes its size between segments.
     rng = random.Random(1)

@@ -117,11 +117,6 @@ def test_words_count_without_punctuation_beside_characters():
     assert metric.stats(batch_of([segment])).tolist() == [[5, 3, 3, 4, 3, 2, 3, 2, 0]]
 
 
-def test_without_words_the_signature_is_that_of_chrf():
-    assert Chrf().signature == "chrf:max_order=6,beta=2.0"
-    assert Chrf(word_order=2).signature == "chrf:max_order=6,beta=2.0,word_order=2"
-
-
 def test_wrong_options_are_refused():
     with pytest.raises(
         ValueError, match=r"max_order\s+Input should be greater than or equal to 1"

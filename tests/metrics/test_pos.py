@@ -1,13 +1,9 @@
-import dataclasses
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.pos import Posbleu, Posf, Posp, Posr, Wpbleu, Wpf
-from tests.oracles import metrics as oracles_metrics
 from tests.oracles import trees as oracles_trees
 from tests.oracles.metrics import Segment, Text
 from tests.support.strategies_metrics import batch_of, corpora
@@ -143,21 +139,3 @@ def test_bleus_equal_their_slow_twins(corpus, smooth, reflen, max_order):
     ):
         score = float(metric.score(metric.stats(batch).sum(axis=0)))
         assert score == pytest.approx(twin(corpus, **options), abs=1e-12)
-
-
-@given(corpora(max_segments=4, layers=("tags",)))
-def test_tags_that_are_the_words_give_the_scores_of_words(corpus):
-    def view(text):
-        return dataclasses.replace(text, tags=text.words)
-
-    same = [
-        dataclasses.replace(
-            s, hypothesis=view(s.hypothesis), references=tuple(map(view, s.references))
-        )
-        for s in corpus
-    ]
-    batch = batch_of(same)
-    assert np.array_equal(Posbleu().stats(batch), Bleu().stats(batch))
-    assert np.array_equal(Wpf().stats(batch), 2 * Posf().stats(batch))
-    bleu = oracles_metrics.bleu(corpus)
-    assert float(Wpbleu().score(Wpbleu().stats(batch).sum(axis=0))) == pytest.approx(bleu)

@@ -189,15 +189,6 @@ def test_a_file_that_is_no_database_is_set_aside(tmp_path, opened, said, content
         assert not said  # SQLite's own beginning
 
 
-def test_another_database_is_set_aside(tmp_path, opened, said):
-    with sqlite3.connect(tmp_path / FILE) as other:
-        other.execute("CREATE TABLE mine (x)")
-    other.close()
-    opened().put(rows(KEYS[:1]))
-    assert len(said) == 1
-    assert "no cache of portmert" in next(iter(said))
-
-
 @pytest.mark.parametrize("version", [0, annotation_cache.VERSION + 1])
 def test_a_cache_of_another_version_is_set_aside(tmp_path, opened, said, version):
     opened().put(rows(KEYS[:1]))
@@ -290,15 +281,6 @@ def test_a_file_that_was_cut_off_is_set_aside(tmp_path, opened, said, share):
     assert get(cache, KEYS) == KEYS
     assert len(said) == 1
     assert "damaged" in next(iter(said))
-
-
-def test_a_folder_that_cannot_be_written_is_said_once(tmp_path, opened, said):
-    (tmp_path / "file").write_text("x")
-    cache = opened(folder=tmp_path / "file" / "below")
-    cache.put(rows(KEYS[:2]))
-    assert get(cache, KEYS[:2]) == KEYS[:2]
-    assert len(said) == 1
-    assert "annotations are not kept" in next(iter(said))
 
 
 def test_a_file_that_another_process_has_locked_is_not_waited_for_forever(

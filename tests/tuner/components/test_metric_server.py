@@ -48,11 +48,8 @@ def test_links_of_each_reference_and_of_the_hypothesis():
     ("name", "line", "expected"),
     [
         ("bleu", "HELLO", "stdin:1: 'HELLO' is no request, expected `SCORE ||| reference"),
-        ("bleu", "", "stdin:1: '' is no request"),
         ("bleu", "SCORE ||| a", "stdin:1: 'SCORE ||| a': SCORE needs at least one reference"),
-        ("bleu", "SCORE a ||| b", "stdin:1: 'SCORE a ||| b': SCORE needs"),
         ("bleu", "EVAL ||| 1 2", "stdin:1: EVAL with '1 2', expected the 9 statistics of bleu:"),
-        ("bleu", "EVAL ||| 1 2 3 4 5 6 7 8 x", "stdin:1: EVAL with '1 2 3 4 5 6 7 8 x', expected"),
         ("port", "SCORE ||| a ||| a", "stdin:1: metric port compares word orders and needs links"),
         (
             "port",
@@ -74,11 +71,6 @@ def test_links_of_each_reference_and_of_the_hypothesis():
             "port",
             f"SCORE ||| a ||| a ||| links: 1 ; {'1-111' * 50}x ; 0-0",  # read in one way only
             "stdin:1: metric port compares word orders and needs links",
-        ),
-        (
-            "port",
-            "SCORE ||| a ||| a ||| links: 1 ; 1-0 ; 0-0",
-            "stdin:1: link 1-0 is out of range",
         ),
     ],
 )

@@ -537,12 +537,6 @@ def test_soft_accuracy_sums_segment_scores_in_its_other_form():
     assert found["system.soft_pairwise"].value != expected
 
 
-def test_soft_accuracy_of_people_themselves_is_one(judged):
-    people, _ = judged
-    found = evaluate(people, [given_scores(people.human)], Settings(samples=99)).agreements[0]
-    assert found.correlations["system.soft_pairwise"].value == pytest.approx(1)
-
-
 @pytest.mark.parametrize(
     ("systems", "king", "orange"),
     [([[0.5, 0.6]], 0.75, 0.75), ([[0.5, 0.6], [0.55, 0.1]], 0.5, 0.75)],

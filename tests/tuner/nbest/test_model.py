@@ -506,12 +506,6 @@ def test_both_optional_fields_of_one_kind(tmp_path):
     )
 
 
-def test_invalid_utf8_is_found_by_line_and_column(tmp_path):
-    assert fails(tmp_path, LINE.encode() + LINE.encode().replace(b"a b", b"a \xffb")) == (
-        "list1:2: byte 0xff in column 9 is not UTF-8; convert the file to UTF-8"
-    )
-
-
 def test_write_refuses_the_separator_as_a_token(tmp_path):
     nbest = read(tmp_path, LINE)
     nbest.texts.vocabulary.words[0] = "|||"

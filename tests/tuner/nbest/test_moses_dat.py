@@ -219,19 +219,9 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
             "f1: the block at byte 1 has no FEATURES_BIN_END after the 2 x 3 numbers that its he",
         ),
         (
-            FEATURES.replace("TXT", "BIN").replace("0 2 3", "0 -4 3"),
-            SCORES,
-            "f1: the block at byte 1 begins with 'FEATURES_BIN_BEGIN_0 0 -4 3 LM0_0 TM0_0",
-        ),
-        (
             FEATURES.replace("0 2 3 LM0_0 TM0_0 TM0_1", "0 2 0"),
             SCORES,
             "f1:1: the header announces 0 columns of features: none to read",
-        ),
-        (
-            FEATURES.replace("0 2 3 LM0_0", "0 2 LM0_0"),
-            SCORES,
-            "f1:1: expected segment id, number",
         ),
         (
             FEATURES.replace("1 1 3 LM0_0", "1 1 3 LM1_0"),
@@ -239,7 +229,6 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
             "f1:5: another number of columns",
         ),
         (FEATURES.replace("-2.5 3 4", "-2.5 3"), SCORES, "f1:3: 2 numbers, the header says 3; is"),
-        (FEATURES.replace("3 4", "3 4 5"), SCORES, "f1:3: more numbers, the header says 3"),
         (FEATURES.replace("3 4", "3 x"), SCORES, "f1:3: 'x' is not a number"),
         (FEATURES.replace("3 4", "3 nan"), SCORES, "f1:3: nan in the numbers; values must be fin"),
         (FEATURES.replace("3 4 ", "3 4 s_x=a "), SCORES, "f1:3: 's_x=a' is not a sparse feature"),
@@ -254,19 +243,12 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
             SCORES,
             "f1:4: expected FEATURES_TXT_END after the 2 lines of segment 0; is the file cut off?",
         ),
-        (FEATURES.replace(" 0 2 3 ", " 99999999999 2 3 "), SCORES, "f1:1: expected segment id, n"),
-        (
-            FEATURES.replace(" 0 2 3 ", " 0 2 999999999 "),
-            SCORES,
-            "f1:5: another number of columns",
-        ),
         (
             FEATURES.replace("_0\nF", "_0\nstray\nF"),
             SCORES,
             "f1:5: expected FEATURES_TXT_BEGIN or the end of the file",
         ),
         (FEATURES[:-19], SCORES, "f1:7: expected FEATURES_TXT_END after the 1 line of segment 1"),
-        (FEATURES[:-27], SCORES, "f1:6: "),
         (FEATURES.replace("TM0_1", "TM0_0"), SCORES, "f1:1: feature TM0_0 stands twice"),
         (FEATURES.replace(" TM0_1", ""), SCORES, "f1:1: names of features: 2, columns: 3"),
         (FEATURES.replace("0 0 2 3", "0 0 9999 3"), SCORES, "f1:1: the headers announce 30000 n"),

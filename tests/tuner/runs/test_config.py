@@ -59,7 +59,6 @@ def test_load_reads_paths_relative_to_the_file(folder):
     ("override", "key"),
     [
         ("data.source=~nosuchuser/x", "[data]: source"),
-        ("tune.output=~nosuchuser/x", "[tune]: output"),
         ('data.references=["~nosuchuser/x"]', "[data]: references"),
         ('decoder.lists=["~nosuchuser/x"]', "[decoder] lists"),
     ],
@@ -107,10 +106,7 @@ def test_an_override_below_a_value_is_an_error(folder):
         ("test.source=x", "[test]; a test set is test_source and test_references in [data]"),
         ("tun.seed=3", "there is no table [tun]; did you mean 'tune'?"),
         ("tune.sed=3", "[tune] has no key 'sed'; did you mean 'seed'?"),
-        ("data.refrences=[]", "[data] has no key 'refrences'; did you mean 'references'?"),
         ("metric.smoth=1", "[metric]: metric bleu has no option 'smoth'; did you mean 'smooth'?"),
-        ("decoder.list=1", "decoder recorded has no option 'list'; did you mean 'lists'?"),
-        ("constraints.fixd=[]", "[constraints] has no key 'fixd'; did you mean 'fixed'?"),
         ("executor.name='loca'", "FILE.toml with [executor]; did you mean 'local'?"),
         ("metric.name='blue'", "[metric] unknown metric 'blue'; did you mean 'bleu'?"),
     ],
@@ -124,14 +120,10 @@ def test_an_unknown_key_names_file_table_and_the_nearest(folder, override, said)
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("tune.seed=often", "[tune] seed: Input should be a valid integer"),
         ("tune.seed=-1", "[tune] seed: Input should be greater than or equal to 0, found -1"),
-        ("tune.iterations=0", "[tune] iterations: Input should be greater than or equal to 1"),
         ("tune.min_weight_change=3", "[tune] min_weight_change: Input should be less than"),
         ("data.references=[]", "[data] references: expected at least 1, found"),
-        ("data.references=5", "[data] references: expected a list, found 5"),
         ("data.lowercase=often", "[data] lowercase: Input should be a valid boolean"),
-        ("metric.smooth=often", "[metric]: metric bleu: smooth: "),
         ("metric.name=5", '[metric] needs name = "...", one of: bleu'),
         ("executor.jobs=5", "[executor]: name must be given, expected one of local, dask:AD"),
         ("executor={name='local',cores=5}", "overrides executor={name='local',cores=5}: exp"),
@@ -201,10 +193,7 @@ def test_a_missing_key_is_named(folder):
     [
         ("data.source='x'", "[data] source: there is no file {}/x"),
         ("data.references=['dev.ref', 'x']", "[data] references: there is no file {}/x"),
-        ("data.reference_links=['x']", "[data] reference_links: there is no file {}/x"),
         ("tune.weights='x'", "[tune] weights: there is no file {}/x"),
-        ("decoder.lists=['run1.nbest', 'x']", "[decoder] lists: there is no file {}/x"),
-        ("decoder.config='x'", "[decoder] config: there is no file {}/x"),
     ],
 )
 def test_a_missing_file_is_named_with_its_key(folder, override, said):
@@ -276,7 +265,6 @@ def test_fingerprint_ignores_what_starts_the_decoder_but_not_its_flags(folder):
 @pytest.mark.parametrize(
     ("override", "key"),
     [
-        ("tune.seed=8", "tune.seed"),
         ("metric.smooth=exp", "metric.smooth"),
         ("data.lowercase=true", "data.lowercase"),
         ("constraints.fixed=['F0']", "constraints.fixed"),

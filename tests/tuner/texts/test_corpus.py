@@ -34,19 +34,6 @@ def test_read_texts_bears_windows_line_ends_and_a_byte_order_mark(tmp_path):
     assert words(corpus.read_texts(path, Vocabulary())) == [["a", "b"], ["c"]]
 
 
-def test_read_texts_reads_compressed_files(tmp_path):
-    import gzip
-
-    path = write(tmp_path / "t.gz", gzip.compress(b"a b\n"))
-    assert words(corpus.read_texts(path, Vocabulary())) == [["a", "b"]]
-
-
-def test_read_texts_says_where_a_byte_is_wrong(tmp_path):
-    path = write(tmp_path / "t", b"fine\nbad \xff\n")
-    with pytest.raises(InputError, match=r"t:2: byte 0xff in column 5 is not UTF-8"):
-        corpus.read_texts(path, Vocabulary())
-
-
 def test_read_texts_refuses_an_empty_file(tmp_path):
     path = write(tmp_path / "t", "")
     with pytest.raises(InputError, match="t: the file is empty; expected one segment a line"):

@@ -94,27 +94,16 @@ def test_real_moses_files_are_read():
     ("text", "message"),
     [
         ("", "weights: empty file, expected weights (our JSON, a moses.ini or a runN.dense)"),
-        (" \n\n", "weights: empty file, expected weights"),
         ("# x\n", "weights: no weights, expected lines like `LM0= 0.5`"),
-        ("[feature]\nLM0= 1\n", "weights: no [weight] section"),
         (
             "[weight-l]\n0.5\n",
             "weights: no [weight] section; [weight-l] is the form of Moses before 2012, write",
         ),
         ("[weight]\nLM0= 1\nLM0= 2\n", "weights:3: feature LM0 stands twice in [weight]"),
         ("[weight]\nLM0= x\n", "weights:2: weight of LM0 is 'x', expected a number"),
-        ("LM0= 1_0\n", "weights:1: weight of LM0 is '1_0', expected a number"),
         (
             "LM0= 1\nD0= nan\n",
             "weights:2: weight of D0 is nan; weights must be finite, none beyond 1e+30",
-        ),
-        (
-            "LM0= -inf\n",
-            "weights:1: weight of LM0 is -inf; weights must be finite, none beyond 1e+30",
-        ),
-        (
-            "LM0= 1e999\n",
-            "weights:1: weight of LM0 is 1e999; weights must be finite, none beyond 1e+30",
         ),
         ("LM0=\n", "weights:1: feature LM0 has no weight"),
         ("0.5 0.3\n", "weights:1: '0.5 0.3' is not a weight, expected `LM0= 0.5`"),
@@ -128,18 +117,8 @@ def test_real_moses_files_are_read():
             id="long",
         ),
         ("{}", 'weights: no weights, expected {"weights": {"LM0": [0.5]}}'),
-        ('{"weights": [1]}', "weights: no weights, expected"),
         ('{"weights": {"LM0": []}}', "weights: feature LM0 has no weight"),
         ('{"weights": {"LM0": ["1"]}}', 'weights: weight of LM0 is "1", expected a number'),
-        ('{"weights": {"LM0": [true]}}', "weights: weight of LM0 is true, expected a number"),
-        (
-            '{"weights": {"LM0": [NaN]}}',
-            "weights: not JSON: NaN is no number of JSON",
-        ),
-        (
-            '{"weights": {"LM0": 1e999}}',
-            "weights: weight of LM0 is inf; weights must be finite, none beyond 1e+30",
-        ),
         (
             '{"weights": {"LM0": 1, "LM0": 2}}',
             "weights: not JSON: the key 'LM0' stands twice in one object",

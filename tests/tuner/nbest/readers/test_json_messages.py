@@ -58,14 +58,12 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
             "list1:1: 'logprobs' is missing, expected log-probabilities of tokens; ask the servic",
         ),
         ("openai", completion(logprobs=None), "list1:1: 'logprobs' is null, expected log-prob"),
-        ("openai", completion(text=None), "list1:1: 'text' is null, expected a text (keys found:"),
         ("openai", chat(content=None), "list1:1: id '0': an answer without text; --drop"),
         (
             "openai",
             completion(logprobs={"token_logprobs": [None, -1.0]}),
             "list1:1: token 1 of 'logprobs.token_logprobs' has no log-probability; is it the",
         ),
-        ("openai", chat(-1.0, [2]), "list1:1: 'logprobs.content, token 2' is [2], expected a num"),
         (
             "openai",
             chat(-1e300),
@@ -90,11 +88,6 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
             "openai",
             '{"outputs": [{"text": "a", "cumulative_logprob": -1}]}',
             "list1:1: 'token_ids' is missing, expected a list of tokens (keys found: cumul",
-        ),
-        (
-            "openai:id=key",
-            completion(),
-            "list1:1: 'key' is missing, expected a segment id: a name",
         ),
         (
             "openai:features=logprob",
@@ -133,11 +126,6 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
             "list1:1: 'sequences_scores' is missing, expected a list, an entry a hypothesis (k",
         ),
         (
-            "huggingface",
-            '{"sequences": ["a"], "sequences_scores": [null]}',
-            "list1:1: 'sequences_scores' is null, expected a number",
-        ),
-        (
             "huggingface:n=2",
             '{"sequences": ["a"], "sequences_scores": [1]}',
             "list1:1: 'sequences' has 1 entry, no multiple of n=2",
@@ -149,7 +137,6 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
         ),
         ("huggingface", b"PK\x03\x04rubbish", "list1: "),
         ("nemo", '{"beams": [["a"]]}', "list1:1: 'beams' is [\"a\"], expected a text and a score"),
-        ("nemo", '{"beams": [["a", null]]}', "list1:1: 'score' is null, expected a number"),
         (
             "nemo",
             '{"pred_text": "a"}',
@@ -161,11 +148,6 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
             "u-1 a\nu b\n",
             "list1:2: 'u b' does not begin with a key of a hypothesis, like",
         ),
-        (
-            "kaldi",
-            "u-1 a\n\n",
-            "list1:2: '' does not begin with a key of a hypothesis, like utt-1",
-        ),
         ("jsonl", "{]\n", "list1:1: not JSON: "),
         pytest.param(
             "jsonl", "[" * 100_000, "list1:1: not JSON: brackets are nested too deep", id="deep"
@@ -176,8 +158,6 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
             '{"text": "a", "features": 1}\n',
             "list1:1: 'id' is missing, expected a segment",
         ),
-        ("jsonl", '{"id": true, "text": "a", "features": 1}\n', "list1:1: 'id' is true, expected"),
-        ("jsonl", '{"id": 0, "features": 1}\n', "list1:1: 'text' is missing, expected a text"),
         (
             "jsonl:features=score",
             '{"id": 0, "text": "a"}\n',
@@ -187,11 +167,6 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
             "jsonl",
             '{"id": 0, "text": "a", "features": 1}\n{"id": 0, "text": "b"}\n',
             "list1:2: features none, the first hypothesis has features",
-        ),
-        (
-            "jsonl",
-            '{"id": 0, "text": "a", "features": {"LM": "1"}}\n',
-            "list1:1: 'LM' is \"1\", expected a number",
         ),
         (
             "jsonl",
@@ -248,16 +223,6 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
         ),
         (
             "espnet",
-            utterance(rec_text="a", score=None),
-            "list1: utts.u.output, hypothesis 1: 'score' is null, expected scores",
-        ),
-        (
-            "espnet",
-            utterance(rec_text="a", score="x"),
-            "list1: utts.u.output, hypothesis 1: 'score'",
-        ),
-        (
-            "espnet",
             '{"utts": {"u": {"output": []}}}',
             "list1: utts.u: 'output' is empty: a segment",
         ),
@@ -272,15 +237,7 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
             '{"u": {"ref": "a"}}',
             "list1: u: 'hyp_1' is missing, expected a hypothesis",
         ),
-        ("mlm-scoring", '{"u": {"hyp_1": "a"}}', "list1: u: 'hyp_1' is \"a\", expected an object"),
         ("mlm-scoring", scored(text="a"), "list1: u.hyp_1: 'score' is missing, expected a number"),
-        ("mlm-scoring", scored(score=1, text=None), "list1: u.hyp_1: 'text' is null, expected a"),
-        (
-            "mlm-scoring",
-            scored(score=[1], text=""),
-            "list1: u.hyp_1: 'score' is [1], expected a n",
-        ),
-        ("mlm-scoring", '{"u": {"hyp_1": {"score": NaN}}}', "list1:1: not JSON: NaN is no number"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, expected):

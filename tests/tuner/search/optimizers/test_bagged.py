@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 
 from portmert.tuner.base.context import current, using
 from portmert.tuner.base.errors import PortmertError
-from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _mira_kernels, bagged
 from portmert.tuner.search.optimizers._likelihood import Likelihood
 from portmert.tuner.search.optimizers.bagged import MOST_CLIMBED, Bagged, thinned
@@ -140,22 +139,6 @@ def test_every_segment_is_held_out_once_and_never_learnt_from_then(monkeypatch):
     assert sorted(s for part in seen for s in set(range(13)) - part) == list(range(13))
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
-def test_weights_are_finite_and_inside_the_bounds(seed, segments):
-    rng = np.random.default_rng(seed)
-    problem = noisy_problem(seed, segments=segments, per_segment=int(rng.integers(1, 6)))
-    lower = np.where(rng.random(4) < 0.5, rng.uniform(-1, 0, 4), -np.inf)
-    upper = np.where(rng.random(4) < 0.5, rng.uniform(0.1, 1, 4), np.inf)
-    bounds = Bounds(lower, upper)
-    found = Bagged().optimize(problem, [START], bounds=bounds, seed=seed % 97)
-    assert np.isfinite(found.weights).all()
-    assert (found.weights >= lower).all()
-    assert (found.weights <= upper).all()
-    assert found.objective >= problem.score(bounds.clip(START))
-    assert 0 <= found.unseen.oriented_score <= 1
-    assert 0 <= found.unseen.error <= 0.5  # of shares, which are in 0..1
-
-
 def test_one_segment_keeps_the_start():
     problem = noisy_problem(1, segments=1)
     assert Bagged().optimize(problem, [START]).weights.tobytes() == START.tobytes()
@@ -188,25 +171,6 @@ def test_statistics_on_demand_are_asked_of_some_hypotheses_only():
     found = Bagged(longest=20).optimize(asked, [START])
     assert problem.score(found.weights) > problem.score(START)
     assert lazy.known < 0.2 * len(rows)
-
-
-@pytest.mark.parametrize("longest", [5, 100])
-@pytest.mark.parametrize("is_lazy", [False, True])
-def test_folds_side_by_side_find_the_same(longest, is_lazy):
-    def found(threads):
-        problem = noisy_problem(3, segments=23)
-        if is_lazy:
-            rows = problem.stats.rows
-            lazy = StatTable(np.full(rows.shape, np.nan), lambda wanted: rows[wanted])
-            problem = replace(problem, stats=lazy)
-        with using(threads=threads):
-            return Bagged(longest=longest).optimize(problem, [START], seed=5)
-
-    one, three = found(1), found(3)
-    assert one.weights.tobytes() == three.weights.tobytes()
-    assert (one.objective, one.unseen) == (three.objective, three.unseen)
-    assert one.unseen.rows.tobytes() == three.unseen.rows.tobytes()
-    assert min(one.seconds, three.seconds) > 0
 
 
 @pytest.mark.parametrize(("starts", "threads", "each"), [(1, 4, 4), (2, 4, 2), (3, 2, 1)])

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.components.external import Scores
 from portmert.tuner.search.constraints import Bounds
@@ -167,15 +166,6 @@ def test_the_default_of_outcomes_is_with_it():
         for by in (Bagged(), Bagged(likelihood=True), Bagged(likelihood=False))
     )
     assert default == with_it != without
-
-
-def test_it_is_the_same_for_any_number_of_threads():
-    found = []
-    for threads in (1, 2):
-        with using(threads=threads):
-            optimum = Bagged(restarts=2).optimize(outcomes(5), [np.ones(6)], seed=3)
-            found.append(optimum.weights)
-    assert found[0].tobytes() == found[1].tobytes()
 
 
 def test_metrics_that_are_no_mean_of_outcomes_keep_their_weights():
