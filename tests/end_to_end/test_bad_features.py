@@ -15,7 +15,6 @@ LIST = """\
 3 ||| m n o p ||| F= 2 ||| 0
 3 ||| m n ||| F= 1 ||| 0
 """
-ONE = "".join(f"{n} ||| a b c d ||| F= 3 ||| 0\n" for n in range(4))
 COMMANDS = {
     "optimize": ["--metric", "bleu", "--ref", "ref", "--restarts", 1, "--out", "w.json"],
     "replicas": ["--metric", "bleu", "--ref", "ref", "--restarts", 1, "--replicas", 1,
@@ -31,16 +30,15 @@ COMMANDS = {
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list").write_text(LIST)
-    (tmp_path / "one").write_text(ONE)
     (tmp_path / "ref").write_text("a b c d\ne f g h\ni j k l\nm n o p\n")
     (tmp_path / "good").write_text("".join(f"{n}\n" for n in (3, 1, 4, 1, 5, 9, 2, 6)))
     (tmp_path / "weights.json").write_text('{"weights": {"F": [1], "qe": [1]}}')
     return tmp_path
 
 
-def given(command, nbest="list"):
+def given(command):
     name = "optimize" if command == "replicas" else command
-    return [name, "--nbest", nbest, *COMMANDS[command]]
+    return [name, "--nbest", "list", *COMMANDS[command]]
 
 
 BAD = {
@@ -91,30 +89,6 @@ def test_a_feature_that_is_equal_in_every_segment(folder, command):
     assert (
         "feature qe is equal for all hypotheses of a segment: it changes nothing" in shown.stderr
     )
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_lists_of_one_candidate(folder, command):
-    (folder / "four").write_text("1\n2\n3\n4\n")
-    more = ["--feature", "qe=four", "--feature", "ratio:list"][: 2 if command == "rerank" else 4]
-    if command == "rerank-tune":
-        more += ["--test-feature", "qe=good", "--test-ref", "ref"]
-    shown = run(*given(command, "one"), *more)
-    assert "feature qe is equal for all hypotheses of a segment" in shown.stderr
-    if command == "rerank":
-        assert shown.stdout == "a b c d\n" * 4
-
-
-def test_empty_candidates_are_candidates():
-    shown = run("rerank-tune", "--nbest", "list", "--metric", "bleu", "--ref", "ref",
-                "--feature", "qe=good", "--feature", "length", "--feature", "ratio:list",
-                "--feature", "near=chrf@ref", "--test-nbest", "list", "--test-feature", "qe=good",
-                "--test-feature", "near=chrf@ref", "--test-ref", "ref", "--replicas", 1,
-                "--out-dir", "tuned")  # fmt: skip
-    assert "oracle" in shown.stdout
-    names = {line.split("  ")[0] for line in shown.stdout.splitlines()}
-    alone = {name.removeprefix("only ").lstrip("-") for name in names if name.startswith("only ")}
-    assert alone == {"F", "qe", "length", "ratio:list", "near"}
 
 
 def test_a_source_is_for_features_or_an_oracle(folder):

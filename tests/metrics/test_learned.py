@@ -31,7 +31,6 @@ REFERENCE = Text(
     ("the", "red", "cat", "ate"), heads=((3, "det"), (3, "mod"), (4, "subj"), (0, "root"))
 )
 HYPOTHESIS = Text(("the", "cat", "stumbled"), heads=((2, "det"), (3, "subj"), (0, "root")))
-SECOND = ((3, "det"), (3, "mod"), (0, "root"))
 
 
 def with_parses(text, *others):

@@ -25,6 +25,12 @@ def of_lines(hypothesis, reference):
     return batch_of_pairs((hypothesis.split(), reference.split()))
 
 
+def written(path, pairs):
+    """Return METEOR with a table of these paraphrases."""
+    path.write_text("".join(f"0.5 <p>{a}</p> <p>{b}</p>\n" for a, b in pairs))
+    return registry.metric(f"meteor:version=1.5,paraphrases={path}")
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lexicon")
@@ -232,18 +238,23 @@ def test_meteor_format_and_gzip_say_the_same(tmp_path, files):
 )
 def test_paraphrases_that_link_most_words_are_taken(tmp_path, hypothesis, reference, matched):
     pairs = [("x", "b"), ("x", "b c"), ("y", "d e"), ("y", "d"), ("b c", "b d e"), ("p q", "r")]
-    (tmp_path / "table").write_text("".join(f"0.5 <p>{a}</p> <p>{b}</p>\n" for a, b in pairs))
-    metric = registry.metric(f"meteor:version=1.5,paraphrases={tmp_path}/table")
+    metric = written(tmp_path / "table", pairs)
     assert metric.stats(of_lines(hypothesis, reference))[0, 21:].tolist() == matched
 
 
 def test_words_that_compete_for_one_word_are_not_all_linked(tmp_path):
     """Two of four words have one paraphrase, the same; the others seven: 16 links, 3 at once."""
     pairs = [("w", "a"), ("x", "a"), *((word, other) for word in "yz" for other in "abcdefg")]
-    (tmp_path / "table").write_text("".join(f"0.5 <p>{a}</p> <p>{b}</p>\n" for a, b in pairs))
-    metric = registry.metric(f"meteor:version=1.5,paraphrases={tmp_path}/table")
-    texts = of_lines("a b c d e f g", "w x y z")
-    assert metric.stats(texts)[0, 21:].tolist() == [3, 3]
+    stats = written(tmp_path / "table", pairs).stats(of_lines("a b c d e f g", "w x y z"))
+    assert stats[0, 21:].tolist() == [3, 3]
+
+
+def test_a_word_may_have_more_links_than_the_texts_have_words(tmp_path):
+    spans = ["a", "b", "c", "d", "a b", "b c", "c d", "a b c", "b c d", "a b c d"]
+    stats = written(tmp_path / "table", [("x", span) for span in spans]).stats(
+        of_lines("a b c d", "x")
+    )
+    assert stats[0, 21:].tolist() == [4, 1]
 
 
 def test_signature_names_files_without_their_folders(files):

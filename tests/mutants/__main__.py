@@ -37,7 +37,11 @@ from tests.mutants.reach import Reach, files_of_tests, is_kernel
 from tests.support.places import ROOT
 
 PACKAGES = {
-    "metrics": ["tests/metrics", "tests/contracts/test_metric_contract.py"],
+    "metrics": [
+        "tests/metrics",
+        "tests/contracts/test_metric_contract.py",
+        "tests/contracts/test_display_contract.py",
+    ],
     "tuner/search": [
         "tests/tuner/search",
         "tests/contracts/test_optimizer_contract.py",
