@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from tests.tuner.search.test_optimization import LIST, read
+from tests.tuner.search.test_weight_search import LIST, read
 
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
