@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import pytest
-from tests.tuner.search.test_weight_search import LIST, read
 
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
@@ -13,6 +12,7 @@ from portmert.tuner.search.list_statistics import statistics_table
 from portmert.tuner.search.weight_bootstrap import bootstrap, confidence, found_on, resampled
 from portmert.tuner.search.weight_search import Setup, find_weights
 from portmert.tuner.weights.feature_weights import FeatureWeights
+from tests.tuner.search.test_weight_search import LIST, read
 
 START = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
 
