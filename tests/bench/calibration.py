@@ -18,7 +18,7 @@ from portmert.tuner.evaluation.metaeval import differences
 from portmert.tuner.evaluation.metaeval.data import Draws, Judged, Points
 from portmert.tuner.evaluation.metaeval.intervals import (
     fisher_interval,
-    pearson_sums,
+    pearsons,
     system_samples,
 )
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
@@ -74,7 +74,7 @@ def metaevaluated(rng):
     block = differences.ScoredPoints(points, scores, Pairs.of(human))
     found = differences.permute([block], "segment", permutations=SAMPLES, rng=rng)
     draws = Draws.draw(*human.shape, samples=SAMPLES, resampled="segments", rng=rng)
-    values = pearson_sums(points, scores[0], draws).correlations(systems=5)["pearson"]
+    values = pearsons([(points, scores[0], draws)], systems=5)["pearson"]
     low, high = fisher_interval(values, 0.95, SEGMENTS)
     return found.p_values()["segment.pearson"][0], low <= 0.5**0.5 <= high
 
@@ -89,7 +89,7 @@ def agreed(rng, systems, own):
     scores = human + rng.normal(size=human.shape) + own * rng.normal(size=systems)
     draws = Draws.draw(SEGMENTS, systems, samples=300, resampled="both", rng=rng)
     judged = Judged(tuple(map(str, range(systems))), human, np.ones(SEGMENTS))
-    pooled = pearson_sums(judged.points, scores, draws).correlations(systems=systems)
+    pooled = pearsons([(judged.points, scores, draws)], systems=systems)
     of_systems = system_samples(judged, given_scores(scores), draws)
     covered = []
     for values, luck in ((of_systems["pearson"], 1 / SEGMENTS), (pooled["pearson"], 1)):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from portmert.tuner.runs.config import load_config
+from portmert.tuner.runs.folder import RunFolder, Shared
 from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.search.averaging import averaged
 from portmert.tuner.weights.feature_weights import read_weights
@@ -101,9 +102,7 @@ def test_a_held_out_share_chooses_the_iteration(tmp_path):
 
 def evaluator_of(folder, *options, split_seed=1):
     experiment = load_config(CONFIG, overrides=[f"tune.output={folder}", *options])
-    return Evaluator(
-        experiment, annotations=folder, scratch=folder, split_seed=split_seed,
-        )  # fmt: skip
+    return Evaluator(experiment, RunFolder(folder), Shared(folder, split_seed))
 
 
 def test_the_two_parts_are_the_whole_and_follow_the_seed(tmp_path):

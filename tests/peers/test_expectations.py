@@ -20,7 +20,7 @@ import portmert
 from portmert.tuner.evaluation.correlation import Pairs
 from portmert.tuner.evaluation.metaeval.data import Draws, Points
 from portmert.tuner.evaluation.metaeval.evaluation import calibrated
-from portmert.tuner.evaluation.metaeval.intervals import correct_pairs, pearson_sums
+from portmert.tuner.evaluation.metaeval.intervals import correct_pairs, pearsons
 from tests.support.places import SHARED
 
 TERP = SHARED / "data" / "peers" / "terp"
@@ -191,7 +191,7 @@ def test_mt_metrics_eval_tests_of_pearson():
     human, scores = (np.array(side, dtype=float).reshape(systems, -1).T for side in sides)
     alone = Draws(np.ones((1, len(human))), np.arange(systems)[np.newaxis])
     points = Points.of(human, np.ones(len(human)))
-    found = pearson_sums(points, scores, alone).correlations(systems=systems)
+    found = pearsons([(points, scores, alone)], systems=systems)
     expected = {
         re.search(r"average_by='(\w+)'", line)[1]: float(line.split(",")[1])
         for line in map(ast.unparse, test.body)

@@ -187,15 +187,13 @@ def _names_a_file(text: str) -> bool:
     return True
 
 
-def written(
-    family: str, text: str, repeatable: Collection[str] = (), *, as_written: bool = False
-) -> tuple[str, dict[str, Any]]:
+def written(family: str, text: str, *, as_written: bool = False) -> tuple[str, dict[str, Any]]:
     """Return name and options of a component written `name:option=value,option=value`.
+
+    An option of an optimizer or annotator that has several values is given once for each.
 
     Parameters
     ----------
-    repeatable
-        Options that may be repeated; the value of each is a list.
     as_written
         Whether values keep their quotes.
 
@@ -208,7 +206,11 @@ def written(
     if not argument:
         return name, {}
     form = f"write it as {name}:option=value,option=value"
-    families.component(family, name)  # an unknown one is another fault than its options
+    cls = families.component(family, name)  # an unknown one is another fault than its options
+    repeatable: set[str] = set()
+    if family in ("optimizer", "annotator"):
+        hints = get_type_hints(cls).items()
+        repeatable = {key for key, hint in hints if get_origin(hint) is tuple}
     where = f"{family} '{text}'"
     with errors.faults_at(where, errors.ConfigError, errors.ConfigError):
         items = filter(None, split(argument, ",", named=True))
@@ -246,8 +248,7 @@ def graph_reader(text: str) -> Any:
 def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
     """Return the annotator written `name` or `name:option=value,option=value`; or an object.
 
-    An option with several values is given once for each. A `model` is the option of that name or,
-    if there is none, one of the `files`.
+    A `model` is the option of that name or, if there is none, one of the `files`.
 
     Raises
     ------
@@ -259,14 +260,13 @@ def annotator(text: str | Annotator, *, model: str = "") -> Annotator:
     if not isinstance(text, str):
         built = text
     else:
-        hints = get_type_hints(families.component("annotator", text.partition(":")[0]))
-        repeatable = _repeatable_options("annotator", text)
-        name, options = written("annotator", text, repeatable)
+        name, options = written("annotator", text)
         if model:
+            hints = get_type_hints(families.component("annotator", name))
             key = "model" if "model" in hints else "files"
             if key in options:
                 raise errors.ConfigError(f"annotator '{text}': {key} is given twice")
-            options[key] = [model] if key in repeatable else model
+            options[key] = [model] if get_origin(hints[key]) is tuple else model
         built = build("annotator", name, options)
     with errors.faults_at(
         f"annotator {built.name()}{built.of_package()}", errors.AnnotatorError, errors.ProgramError
@@ -323,7 +323,7 @@ def optimizer(
 ) -> Optimizer:
     """Return the optimizer written `name` or `name:option=value,...`, with more `options`.
 
-    An option with several values is given once for each. An optimizer is returned as it is.
+    An optimizer is returned as it is.
 
     Raises
     ------
@@ -332,16 +332,10 @@ def optimizer(
     """
     if isinstance(text, Optimizer):
         return text
-    name, all_options = written("optimizer", text, _repeatable_options("optimizer", text))
+    name, all_options = written("optimizer", text)
     for key, value in (options or {}).items():
         if key in all_options:
             raise errors.ConfigError(f"optimizer '{text}': option '{key}' is given twice")
         all_options[key] = value
     built: Optimizer = build("optimizer", name, all_options, where=where)
     return built
-
-
-def _repeatable_options(family: str, text: str) -> set[str]:
-    """Return the options with several values, of a component written `name` or `name:options`."""
-    hints = get_type_hints(families.component(family, text.partition(":")[0]))
-    return {key for key, hint in hints.items() if get_origin(hint) is tuple}

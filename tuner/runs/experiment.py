@@ -79,7 +79,7 @@ def run(
     with (
         open_folder(experiment, shared, fresh=fresh, wait=wait) as folder,
         folder.logging(),
-        closing(evaluator_of(experiment, folder, shared)) as evaluator,
+        closing(scorer.Evaluator(experiment, folder, shared)) as evaluator,
     ):
         return _Run(experiment, folder, shared, evaluator).result()
 
@@ -90,7 +90,7 @@ def begin(experiment: Experiment, shared: Shared, *, wait: float) -> None:
         collected_notices(),
         open_folder(experiment, shared, wait=wait) as folder,
         folder.logging(),
-        closing(evaluator_of(experiment, folder, shared)) as evaluator,
+        closing(scorer.Evaluator(experiment, folder, shared)) as evaluator,
     ):
         _Run(experiment, folder, shared, evaluator).decode(1)
 
@@ -115,18 +115,6 @@ def open_folder(
             inputs.write_inputs(folder.path, experiment)
         with using(threads=experiment.threads, annotation_cache=experiment.tune.annotation_cache):
             yield folder
-
-
-def evaluator_of(
-    experiment: Experiment, folder: RunFolder, shared: Shared | None = None
-) -> scorer.Evaluator:
-    """Return the evaluator of a run, which keeps its files in a folder."""
-    return scorer.Evaluator(
-        experiment,
-        annotations=shared.annotations if shared else folder.annotations,
-        scratch=folder.scratch,
-        split_seed=shared.split_seed if shared else experiment.tune.seed,
-    )
 
 
 def start_weights(experiment: Experiment) -> tuple[FeatureWeights, str]:

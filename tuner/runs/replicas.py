@@ -330,7 +330,7 @@ class _Tunings:
     def finish(self, results: Sequence[Result]) -> Replicas:
         """Average the weights of the replicas, decode and score with the average, write all."""
         experiment, path = self.experiment, self.folder.path
-        evaluator = single.evaluator_of(experiment, self.folder)
+        evaluator = Evaluator(experiment, self.folder)
         weights = averaged_within(experiment.constraints, [result.weights for result in results])
         self._forget_another_average(weights)
         with closing(evaluator):

@@ -5,7 +5,7 @@ gets the same values when it goes on.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from ..texts.prepare import Preparation
 from ..texts.statistics import compute_stats, finite_scores, notices
 from ..weights.feature_weights import FeatureWeights
 from .config import Experiment
+from .folder import RunFolder, Shared
 from .records import Scored, StringsAsked, finish, is_finished, read_file
 
 
@@ -36,12 +37,10 @@ class Evaluator:
 
     Parameters
     ----------
-    annotations
-        Folder of links.
-    scratch
-        Folder of the decoder's logs.
-    split_seed
-        Seed that chooses the segments held out.
+    folder
+        The folder of the run, for links and the decoder's logs.
+    shared
+        Folder of links and seed of the segments held out, if replicas share them.
 
     Attributes
     ----------
@@ -50,10 +49,8 @@ class Evaluator:
     """
 
     experiment: Experiment
-    _: KW_ONLY
-    annotations: Path
-    scratch: Path
-    split_seed: int
+    folder: RunFolder
+    shared: Shared | None = None
 
     def __post_init__(self) -> None:
         experiment = self.experiment
@@ -64,7 +61,7 @@ class Evaluator:
         self._linked = "links" in experiment.metric.needs
         self.linker = Linker(
             experiment.aligner,
-            self.annotations,
+            (self.shared or self.folder).annotations,
             source=experiment.data.source,
             references=experiment.data.references,
         )
@@ -98,8 +95,8 @@ class Evaluator:
         graphs: Path | None = None,
     ) -> None:
         """Decode a set to `out`, and its search graphs to `graphs`."""
-        self.scratch.mkdir(exist_ok=True)
-        request = Decoding(source=source, size=size, out=out, workdir=self.scratch)
+        self.folder.scratch.mkdir(exist_ok=True)
+        request = Decoding(source=source, size=size, out=out, workdir=self.folder.scratch)
         if graphs is not None:
             request["graphs"] = graphs
         self.experiment.decoder.decode(weights, **request)
@@ -147,7 +144,8 @@ class Evaluator:
         if share == 0:
             return None
         count = len(self.references)
-        tuned, held_out = held_out_split(count, share, self.split_seed)
+        seed = self.shared.split_seed if self.shared else self.experiment.tune.seed
+        tuned, held_out = held_out_split(count, share, seed)
         if not len(tuned):
             raise errors.ConfigError(
                 f"{self.experiment.path}: [tune] held_out: {share:g} of "

@@ -46,7 +46,7 @@ LENGTHS = np.array([1.0, 4.0, 2.0])
 def test_bootstrap_samples_are_those_written_out(human, metric, times, kept):
     draws = data.Draws(times, kept)
     points = Points.of(human, LENGTHS)
-    pearsons = intervals.pearson_sums(points, metric, draws).correlations(systems=SYSTEMS)
+    pearsons = intervals.pearsons([(points, metric, draws)], systems=SYSTEMS)
     judged = Judged(("A", "B", "C"), human, LENGTHS)
     kendalls = intervals.pair_correlations(
         intervals.pair_sums(judged, given_scores(metric), draws, epsilon=1.0)
@@ -597,7 +597,7 @@ def test_every_judgment_is_a_data_point(judgments, metric):
     people = Judged(("A", "B", "C"), human, LENGTHS[: len(kept)], each=each)
     x, y, groups = oracle.judgments_written_out(numbered, scores)
     draws = data.Draws(np.ones((1, len(kept))), np.arange(SYSTEMS)[None])
-    found = intervals.pearson_sums(people.points, scores, draws).correlations(systems=SYSTEMS)
+    found = intervals.pearsons([(people.points, scores, draws)], systems=SYSTEMS)
     weights = [LENGTHS[group] for group in groups]
     for name, sides in (
         ("pearson", (x, y)),
@@ -622,10 +622,10 @@ def test_every_judgment_is_a_data_point(judgments, metric):
 def test_pooled_sums_are_those_of_all_data_points(human, metric, other_human, other_metric):
     draws = data.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
     parts = [
-        intervals.pearson_sums(Points.of(h, LENGTHS), m, draws)
+        (Points.of(h, LENGTHS), m, draws)
         for h, m in ((human, metric), (other_human, other_metric))
     ]
-    found = intervals.PearsonSums.pooled(parts).correlations(systems=SYSTEMS)
+    found = intervals.pearsons(parts, systems=SYSTEMS)
     whole = oracle.pearsons(
         [*human.tolist(), *other_human.tolist()],
         [*metric.tolist(), *other_metric.tolist()],

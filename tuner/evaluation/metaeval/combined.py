@@ -11,7 +11,7 @@ from portmert.metrics._base import FloatArray
 from ...base import streams
 from . import evaluation
 from .differences import Permuted, permute_all
-from .intervals import PearsonSums, pair_correlations
+from .intervals import pair_correlations
 
 EVERYTHING = "all"
 """Name of the group of all test sets."""
@@ -162,11 +162,14 @@ def _pooled(
     levels = [level for level in parts[0].blocks if all(level in part.blocks for part in parts)]
     systems = max(len(part.judged.systems) for part in parts)
     samples: list[dict[str, FloatArray]] = []
-    for of_metric in zip(*(part.agreements for part in parts), strict=True):
+    for place, of_metric in enumerate(zip(*(part.agreements for part in parts), strict=True)):
         pooled: dict[str, FloatArray] = {}
         for level in levels:
-            sums = PearsonSums.pooled([agreement.pearsons[level] for agreement in of_metric])
-            pooled |= evaluation.pearsons_named(level, sums, systems=systems)
+            points = [
+                (part.blocks[level].points, part.blocks[level].scores[place], part.draws[level])
+                for part in parts
+            ]
+            pooled |= evaluation.pearsons_of(level, points, systems=systems)
         pairs = [agreement.pairs for agreement in of_metric if agreement.pairs is not None]
         if len(pairs) == len(parts):
             pooled |= evaluation.by_measure("segment", pair_correlations(np.sum(pairs, axis=0)))

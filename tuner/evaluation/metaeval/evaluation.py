@@ -24,7 +24,7 @@ from ...components import registry
 from .. import correlation
 from ..significance import Resampling, is_resampled
 from . import intervals
-from .data import Draws, Judged, MetricScores, Resampled
+from .data import Draws, Judged, MetricScores, Points, Resampled
 from .differences import Permuted, ScoredPoints, metric_pairs, permute_all
 
 PEARSONS = ("pearson", "pearson_weighted", "pearson_mean_removed", "pearson_mean_removed_weighted")
@@ -81,8 +81,6 @@ class MetricAgreement:
         Largest difference that counts as a tie in the accuracy with ties; None with one system.
     samples : dict
         Measure -> (B,) values, that of the data itself first.
-    pearsons : dict
-        Level -> sums.
     pairs : (B, 5) float64 or None
         The result of `pair_sums`; None with one system.
     """
@@ -95,7 +93,6 @@ class MetricAgreement:
     documents: tuple[float | None, ...]
     epsilon: float | None
     samples: dict[str, FloatArray] = field(repr=False)
-    pearsons: dict[str, intervals.PearsonSums] = field(repr=False)
     pairs: FloatArray | None = field(repr=False)
 
 
@@ -133,8 +130,8 @@ class MetaEvaluation:
     ----------
     differences
         (i, j), i < j -> measure -> difference of metrics i and j.
-    blocks : dict
-        Level -> data points, with scores by the metrics.
+    draws, blocks : dict
+        Level -> bootstrap samples; level -> data points, with scores by the metrics.
     rows : dict
         Measure -> (n, N) values of rows, and their weights (N,).
     permuted
@@ -147,6 +144,7 @@ class MetaEvaluation:
     settings: Settings
     agreements: tuple[MetricAgreement, ...]
     differences: Differences
+    draws: dict[str, Draws] = field(repr=False)
     blocks: dict[str, ScoredPoints] = field(repr=False)
     rows: dict[str, tuple[FloatArray, FloatArray]] = field(repr=False)
     permuted: Permuted | None = field(repr=False)
@@ -211,7 +209,9 @@ def evaluate(
         permuted = permute_all([resampled], [rows], settings.samples, stream)
     differences = differences_of([metric.samples for metric in agreements], permuted)
     _add_williams(data, scores, agreements, differences)
-    return MetaEvaluation(data, settings, agreements, differences, levels, rows, permuted, name)
+    return MetaEvaluation(
+        data, settings, agreements, differences, draws, levels, rows, permuted, name
+    )
 
 
 def _agreement(
@@ -226,7 +226,6 @@ def _agreement(
 ) -> MetricAgreement:
     """Compute every measure of one metric; `place` is its index in the scores of `levels`."""
     samples: dict[str, FloatArray] = {}
-    pearsons = {}
     pairs = epsilon = None
     if soft is not None:
         samples |= by_measure("system", intervals.system_samples(data, scores, draws["segment"]))
@@ -237,8 +236,8 @@ def _agreement(
         pairs = intervals.pair_sums(data, scores, draws["segment"], epsilon=epsilon)
         samples |= by_measure("segment", intervals.pair_correlations(pairs))
     for level, block in levels.items():
-        pearsons[level] = intervals.pearson_sums(block.points, block.scores[place], draws[level])
-        samples |= pearsons_named(level, pearsons[level], systems=len(data.systems))
+        points = (block.points, block.scores[place], draws[level])
+        samples |= pearsons_of(level, [points], systems=len(data.systems))
     if scores.likeness is not None:
         samples |= by_measure("likeness", scores.likeness.samples(draws["segment"]))
     for name, values in samples.items():
@@ -253,7 +252,6 @@ def _agreement(
         tuple(None if np.isnan(rho) else float(rho) for rho in documents),
         epsilon,
         samples,
-        pearsons,
         pairs,
     )
 
@@ -263,11 +261,11 @@ def by_measure(level: str, samples: Mapping[str, FloatArray]) -> dict[str, Float
     return {f"{level}.{name}": values for name, values in samples.items()}
 
 
-def pearsons_named(
-    level: str, sums: intervals.PearsonSums, *, systems: int
+def pearsons_of(
+    level: str, blocks: Sequence[tuple[Points, FloatArray, Draws]], *, systems: int
 ) -> dict[str, FloatArray]:
-    """Return the samples of Pearson's correlations of a level."""
-    samples = by_measure(level, sums.correlations(systems=systems))
+    """Return the samples of Pearson's correlations of a level, see `intervals.pearsons`."""
+    samples = by_measure(level, intervals.pearsons(blocks, systems=systems))
     samples.pop("document.pearson_by_item", None)
     return samples
 

@@ -9,7 +9,6 @@ several test sets add up to those of all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,89 +35,51 @@ _HALF = 9
 """Sums of `_row_sums` that are not weighted by length."""
 
 
-@dataclass(frozen=True, eq=False)
-class PearsonSums:
-    """The sums behind Pearson's r, of B samples.
+def pearsons(
+    blocks: Sequence[tuple[Points, FloatArray, Draws]], *, systems: int
+) -> dict[str, FloatArray]:
+    """Return (B,) of each of Pearson's correlations; with one system there are none within rows.
 
     Parameters
     ----------
-    sums : (B, 20) float64
-        Sums of standardised scores, see `_row_sums`.
-    metric, human : (float, float)
-        Mean and standard deviation before scores were standardised.
+    blocks
+        For each test set its data points, a metric's scores (N, M) of them, and the samples.
+        Correlations are over all of them.
     """
-
-    sums: FloatArray
-    metric: tuple[float, float]
-    human: tuple[float, float]
-
-    @classmethod
-    def pooled(cls, parts: Sequence[PearsonSums]) -> PearsonSums:
-        """Return the sums over the data points of several test sets."""
-        weights = np.array([part.sums[0, 0] for part in parts])
-        metric, human = (
-            joined_moments(weights, [getattr(part, side) for part in parts])
-            for side in ("metric", "human")
+    weights = np.array([points.counts.sum() for points, *_ in blocks])
+    metric = joined_moments(weights, [points.moments(scores) for points, scores, _ in blocks])
+    human = joined_moments(weights, [points.human_moments for points, *_ in blocks])
+    sums = np.sum([_pearson_sums(*block, metric, human) for block in blocks], axis=0)
+    by_name: dict[str, FloatArray] = {}
+    for first, name in ((0, ""), (_HALF, "_weighted")):
+        n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = sums[:, first : first + _HALF].T
+        # If all references are empty, all sums are 0, and so is the correlation.
+        n = np.maximum(n, 1e-300)
+        by_name[f"pearson{name}"] = of_samples(
+            correlation(xy - x * y / n, xx - x * x / n, yy - y * y / n, n)
         )
-        total = np.zeros_like(parts[0].sums)
-        for part in parts:
-            a, b = _moved(part.metric, metric)
-            c, d = _moved(part.human, human)
-            for first in (0, _HALF):
-                n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = part.sums[:, first : first + _HALF].T
-                total[:, first : first + _HALF] += np.stack(
-                    [
-                        n,
-                        a * x + b * n,
-                        c * y + d * n,
-                        a * a * xx + 2 * a * b * x + b * b * n,
-                        c * c * yy + 2 * c * d * y + d * d * n,
-                        a * c * xy + a * d * x + b * c * y + b * d * n,
-                        a * c * in_xy,
-                        a * a * in_xx,
-                        c * c * in_yy,
-                    ],
-                    axis=1,
-                )
-            total[:, 2 * _HALF :] += part.sums[:, 2 * _HALF :]
-        return cls(total, metric, human)
-
-    def correlations(self, *, systems: int) -> dict[str, FloatArray]:
-        """Return (B,) of each correlation; with one system there are none within rows."""
-        by_name: dict[str, FloatArray] = {}
-        for first, name in ((0, ""), (_HALF, "_weighted")):
-            n, x, y, xx, yy, xy, in_xy, in_xx, in_yy = self.sums[:, first : first + _HALF].T
-            # If all references are empty, all sums are 0, and so is the correlation.
-            n = np.maximum(n, 1e-300)
-            by_name[f"pearson{name}"] = of_samples(
-                correlation(xy - x * y / n, xx - x * x / n, yy - y * y / n, n)
-            )
-            # The mean of a row is not weighted by length: a row has one length.
-            if systems > 1:
-                by_name[f"pearson_mean_removed{name}"] = of_samples(
-                    correlation(in_xy, in_xx, in_yy, n)
-                )
+        # The mean of a row is not weighted by length: a row has one length.
         if systems > 1:
-            by_item = _share(*self.sums[:, 2 * _HALF :].T)
-            if np.isnan(by_name["pearson_mean_removed"][0]):  # no row has a correlation
-                by_item = np.full_like(by_item, np.nan)
-            by_name["pearson_by_item"] = by_item
-        return by_name
+            by_name[f"pearson_mean_removed{name}"] = of_samples(
+                correlation(in_xy, in_xx, in_yy, n)
+            )
+    if systems > 1:
+        by_item = _share(*sums[:, 2 * _HALF :].T)
+        if np.isnan(by_name["pearson_mean_removed"][0]):  # no row has a correlation
+            by_item = np.full_like(by_item, np.nan)
+        by_name["pearson_by_item"] = by_item
+    return by_name
 
 
 def joined_moments(
     weights: FloatArray, moments: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
     """Return mean and standard deviation of several sets from those of each, weighted."""
+    if len(moments) == 1:
+        return moments[0]
     means, spreads = np.array(moments).T
     mean = float(np.average(means, weights=weights))
     return mean, float(np.sqrt(np.average(spreads**2 + (means - mean) ** 2, weights=weights)))
-
-
-def _moved(old: tuple[float, float], new_moments: tuple[float, float]) -> tuple[float, float]:
-    """Return factor and summand that turn scores of one scale into those of another."""
-    spread = new_moments[1] or 1.0
-    return old[1] / spread, (old[0] - new_moments[0]) / spread
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -126,14 +87,21 @@ def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), np.nan)
 
 
-def pearson_sums(points: Points, scores: FloatArray, draws: Draws) -> PearsonSums:
-    """Add up the terms of Pearson's r over the rows of each sample.
+def _pearson_sums(
+    points: Points,
+    scores: FloatArray,
+    draws: Draws,
+    metric: tuple[float, float],
+    human: tuple[float, float],
+) -> FloatArray:
+    """Return (B, 20): terms of Pearson's r, added up over the rows of each sample.
 
     Parameters
     ----------
     scores : (N, M) float64
+    metric, human
+        Mean and standard deviation, by which scores are standardised.
     """
-    metric, human = points.moments(scores), points.human_moments
     counts = points.counts
     # Scores that do not vary get an infinite scale and become 0.
     x = (scores - metric[0]) / (metric[1] or np.inf)
@@ -151,7 +119,7 @@ def pearson_sums(points: Points, scores: FloatArray, draws: Draws) -> PearsonSum
         )
         for part in chunks(len(times), len(points), most=1 << 20)
     ]
-    return PearsonSums(np.concatenate(sums), metric, human)
+    return np.concatenate(sums)
 
 
 def _row_sums(
