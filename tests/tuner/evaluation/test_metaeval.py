@@ -110,7 +110,7 @@ def swapped(human, scores, signs, level="segment", lengths=None):
     """Differences of two metrics under given swaps."""
     points = Points.of(human, np.ones(len(human)) if lengths is None else lengths)
     block = differences.ScoredPoints(points, np.stack(scores), Pairs.of(human))
-    (sides,) = differences._standardised([block])
+    sides = [differences._standardised([block], removed=removed)[0] for removed in (False, True)]
     test = differences._Test(block, sides, points.human_moments)
     return differences._all_differences([test], level, [signs])
 
@@ -119,7 +119,8 @@ def swapped(human, scores, signs, level="segment", lengths=None):
 def test_swapped_scores_are_those_written_out(human, first, second, swap):
     signs = np.where(swap, -1.0, 1.0)
     points = Points.of(human, LENGTHS)
-    x, y = (intervals.standardised(one, points.counts) for one in (first, second))
+    block = differences.ScoredPoints(points, np.stack([first, second]))
+    ((x, y),) = differences._standardised([block], removed=False)
     found = swapped(human, [first, second], signs[None], lengths=LENGTHS)
     sides = oracle.exchanged(oracle.standardised(first), oracle.standardised(second), signs)
     people = human.tolist()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from portmert.aligners._agreement import Gold, agreement
 from portmert.metrics._base import FloatArray, Metric, Ragged
 
 from ...base.errors import InputError, faults_at
@@ -211,7 +212,7 @@ def alignments(materials: Sequence[Material], counted: Sequence[Counted]) -> dic
     if len(materials) < 2:
         return None
     linked = {counts.label: counts.metric for counts in counted if "links" in counts.metric.needs}
-    scores, agreement = [], []
+    scores, rates = [], []
     for material in materials:
         linked_counts = [counts for counts in counted if counts.label in linked]
         if material is not materials[0]:
@@ -232,24 +233,18 @@ def alignments(materials: Sequence[Material], counted: Sequence[Counted]) -> dic
         assert first is not None  # noqa: S101
         assert second is not None  # noqa: S101
         aer = error_rate(first, second)
-        agreement.append(
-            {"first": first_material.links, "second": second_material.links, "aer": aer}
-        )
+        rates.append({"first": first_material.links, "second": second_material.links, "aer": aer})
     sets = [material.links for material in materials]
-    return {"sets": sets, "scores": scores, "agreement": agreement}
+    return {"sets": sets, "scores": scores, "agreement": rates}
 
 
 def error_rate(first: Ragged, second: Ragged) -> float:
-    """Return the alignment error rate of two sets of links of the same texts.
+    """Return the alignment error rate of two sets of links of the same texts; 0 if both are empty.
 
-    All links are taken as sure, so the rate is the same in both directions:
-    1 - 2 |A n B| / (|A| + |B|) (Och and Ney 2003); 0 if both are empty.
+    All links are taken as sure, so the rate is the same in both directions.
     """
-    keys = []  # a number for each link, of its text, source position and target position
-    for links in (first, second):
-        values = links.alone().values.astype(np.int64).reshape(-1, 2)
-        rows = np.repeat(np.arange(len(links), dtype=np.int64), links.lengths)
-        keys.append(np.unique((rows << 40) | (values[:, 0] << 20) | values[:, 1]))
-    first_keys, second_keys = keys
-    both = len(first_keys) + len(second_keys)
-    return 1.0 - 2.0 * len(np.intersect1d(first_keys, second_keys)) / both if both else 0.0
+    rows, others = (
+        [frozenset((i, j) for i, j in links.row(k).tolist()) for k in range(len(links))]
+        for links in (first, second)
+    )
+    return agreement(list(map(list, rows)), [Gold(row, row) for row in others]).error_rate or 0.0

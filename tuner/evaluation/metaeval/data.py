@@ -72,22 +72,21 @@ class Points:
         lowest = np.where(is_judged, self.human, np.inf).min(axis=1)
         return np.asarray(highest > lowest)
 
-    def moments(self, scores: FloatArray) -> tuple[float, float]:
-        """Return mean and standard deviation of scores (N, M) over all judgments."""
+    def moments(self, scores: FloatArray, within: FloatArray | float = 0.0) -> tuple[float, float]:
+        """Return mean and standard deviation of scores (N, M) over all judgments.
+
+        `within` are the squares around the mean of several judgments, as in `Points`.
+        """
         total = self.counts.sum()
         mean = float((self.counts * scores).sum() / total)
-        judged = scores[self.counts > 0]
-        spread = float(np.sqrt((self.counts * (scores - mean) ** 2).sum() / total))
-        return mean, spread if np.ptp(judged) > 0 else 0.0
+        around = self.counts * (scores - mean) ** 2 + within
+        spread = float(np.sqrt(around.sum() / total))
+        return mean, spread if spread > 1e-12 * max(1.0, abs(mean)) else 0.0
 
     @property
     def human_moments(self) -> tuple[float, float]:
         """Mean and standard deviation of all judgments."""
-        total = self.counts.sum()
-        mean = float((self.counts * self.human).sum() / total)
-        around = self.counts * (self.human - mean) ** 2 + self.within
-        spread = float(np.sqrt(around.sum() / total))
-        return mean, spread if spread > 1e-12 * max(1.0, abs(mean)) else 0.0
+        return self.moments(self.human, self.within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,17 +144,9 @@ class Judged:
     @cached_property
     def document_points(self) -> Points:
         """Documents' scores: length-weighted means of their segments' judgments."""
-        points = self.points
-        weights = self.by_document(points.counts)
-        human = self.by_document(points.counts * points.human)
-        human = np.where(weights > 0, human / np.where(weights > 0, weights, 1.0), np.nan)
-        return Points.of(human, self.document_lengths)
-
-    @property
-    def document_lengths(self) -> FloatArray:
-        """(D,) tokens of each document's references."""
         assert self.documents is not None  # noqa: S101  the caller has checked it
-        return np.bincount(self.documents, self.lengths).astype(np.float64)
+        human = self.by_document(self.points.human, self.points.counts)
+        return Points.of(human, np.bincount(self.documents, self.lengths).astype(np.float64))
 
     def units(self, resampled: Resampled) -> dict[str, int]:
         """Return for each level how many units samples are drawn from, the fewer of both kinds."""
@@ -177,12 +168,13 @@ class Judged:
             numbers["judgment"] = len(self.each.scores)
         return ", ".join(counted(n, unit) for unit, n in numbers.items())
 
-    def by_document(self, scores: FloatArray) -> FloatArray:
-        """Return (D, M): length-weighted means of segments' scores (S, M); 0 without a token."""
-        assert self.documents is not None  # noqa: S101
-        total = np.zeros((len(self.document_names), scores.shape[1]))
-        np.add.at(total, self.documents, self.lengths[:, None] * scores)
-        return np.asarray(total / np.maximum(self.document_lengths, 1e-300)[:, None])
+    def by_document(self, scores: FloatArray, counts: FloatArray) -> FloatArray:
+        """Return (D, M): means of segments' scores (S, M) by length and count; NaN without one."""
+        weights = self.lengths[:, np.newaxis] * counts
+        total, weight = np.zeros((2, len(self.document_names), scores.shape[1]))
+        np.add.at(total, self.documents, weights * scores)
+        np.add.at(weight, self.documents, weights)
+        return np.asarray(total / np.where(weight > 0, weight, np.nan))
 
 
 def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
@@ -277,14 +269,11 @@ def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
         )
     lengths = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
     lengths = (lengths / np.diff(batch.reference_offsets))[complete]
-    groups = None if human.groups is None else human.groups[complete]
-    each = human.each  # segments get new numbers, those that are kept
-    if each is not None:
-        each = replace(each, segments=np.searchsorted(complete, each.segments))
-    data = Judged(human.systems, human.scores[complete], lengths, groups=groups, each=each)
-    if human.documents is None:
+    kept = human.of_segments(complete)
+    data = Judged(kept.systems, kept.scores, lengths, groups=kept.groups, each=kept.each)
+    if kept.documents is None:
         return data, complete
-    used, documents = np.unique(human.documents[complete], return_inverse=True)
+    used, documents = np.unique(kept.documents, return_inverse=True)
     names = tuple(human.document_names[number] for number in used.tolist())
     return replace(data, documents=documents.astype(np.int64), document_names=names), complete
 

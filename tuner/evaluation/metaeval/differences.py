@@ -31,7 +31,7 @@ from ...base.samples import chunks
 from ..correlation import Pairs, pearson, rounded, spearman
 from ._correlation_kernels import kendall_terms
 from .data import Points
-from .intervals import correlation, joined_moments, standardised
+from .intervals import correlation, joined_moments
 
 _CHUNK = 1 << 23
 """Entries of the largest array of a chunk of permutations."""
@@ -137,10 +137,8 @@ def permute(
     """
     weights = np.array([block.points.counts.sum() for block in blocks])
     human = joined_moments(weights, [block.points.human_moments for block in blocks])
-    tests = [
-        _Test(block, scores, human)
-        for block, scores in zip(blocks, _standardised(blocks), strict=True)
-    ]
+    sides = [_standardised(blocks, removed=removed) for removed in (False, True)]
+    tests = [_Test(block, scores, human) for block, *scores in zip(blocks, *sides, strict=True)]
     size = sum(block.points.human.size for block in blocks)
     parts = [_all_differences(tests, level, None)]
     for part in chunks(permutations, size, most=4 * _CHUNK):
@@ -212,25 +210,19 @@ def permute_rows(
     return observed, samples
 
 
-def _standardised(blocks: Sequence[ScoredPoints]) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield for each block (n, N, M) standardised scores, plain and with means of rows removed."""
-    counts = np.concatenate([block.points.counts.ravel() for block in blocks])
-    bounds = np.cumsum([block.points.human.size for block in blocks])[:-1]
-    sides = []
-    for removed in (False, True):
-        flat = np.concatenate(
-            [
-                (_row_centred(block.scores, block.points) if removed else block.scores).reshape(
-                    len(block.scores), -1
-                )
-                for block in blocks
-            ],
-            axis=1,
+def _standardised(blocks: Sequence[ScoredPoints], *, removed: bool) -> list[FloatArray]:
+    """Return for each block (n, N, M) standardised scores, maybe without the means of rows."""
+    weights = np.array([block.points.counts.sum() for block in blocks])
+    sides = [_row_centred(x.scores, x.points) if removed else x.scores for x in blocks]
+    moments = [
+        joined_moments(
+            weights,
+            [x.points.moments(of_metric) for x, of_metric in zip(blocks, each, strict=True)],
         )
-        scaled = np.stack([standardised(row, counts) for row in flat])
-        sides.append(np.split(scaled, bounds, axis=1))
-    for block, plain, removed_means in zip(blocks, *sides, strict=True):
-        yield plain.reshape(block.scores.shape), removed_means.reshape(block.scores.shape)
+        for each in zip(*sides, strict=True)
+    ]
+    mean, spread = np.array(moments).T[..., np.newaxis, np.newaxis]
+    return [(scores - mean) / np.where(spread > 0, spread, np.inf) for scores in sides]
 
 
 def _row_centred(scores: FloatArray, points: Points) -> FloatArray:
@@ -257,7 +249,7 @@ class _Test:
     def __init__(
         self,
         block: ScoredPoints,
-        scores: tuple[FloatArray, FloatArray],
+        scores: Sequence[FloatArray],
         human: tuple[float, float],
     ) -> None:
         points = block.points

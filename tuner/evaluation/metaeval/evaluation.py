@@ -276,18 +276,9 @@ def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoi
     has_pairs = len(data.systems) > 1
     levels = {"segment": ScoredPoints(data.points, segments, data.pairs if has_pairs else None)}
     if data.documents is not None:
-        points = data.points
-        judged = (points.counts > 0).astype(np.float64)
-        weights = data.by_document(judged)
-        levels["document"] = ScoredPoints(
-            data.document_points,
-            np.stack(
-                [
-                    data.by_document(judged * of_metric) / np.where(weights > 0, weights, 1.0)
-                    for of_metric in segments
-                ]
-            ),
-        )
+        judged = (data.points.counts > 0).astype(np.float64)
+        documents = [np.nan_to_num(data.by_document(x, judged)) for x in segments]
+        levels["document"] = ScoredPoints(data.document_points, np.stack(documents))
     return levels
 
 

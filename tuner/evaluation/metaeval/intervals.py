@@ -261,15 +261,6 @@ def pair_correlations(sums: FloatArray) -> dict[str, FloatArray]:
     }
 
 
-def standardised(scores: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return scores with mean 0 and variance 1 over all judgments; zeros if all are equal."""
-    total = counts.sum()
-    centred = scores - (counts * scores).sum() / total
-    spread = float(np.sqrt((counts * centred**2).sum() / total))
-    judged = scores[counts > 0]
-    return np.asarray(centred / spread) if np.ptp(judged) > 0 and spread > 0 else 0.0 * scores
-
-
 def fisher_interval(samples: FloatArray, level: float, units: int) -> tuple[float, float] | None:
     """Return the interval of a Pearson correlation by Student's t on the scale of Fisher's z.
 

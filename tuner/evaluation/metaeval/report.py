@@ -10,7 +10,7 @@ import numpy as np
 import portmert
 
 from ...base.errors import counted
-from ...base.tables import Block, Table
+from ...base.tables import Block, Form, Table
 from ..document import Chart, ChartChoice, Document, Heading, Paragraph, Series
 from ..formatting import LIKELY
 from . import evaluation
@@ -53,6 +53,7 @@ _LEGEND = {
     "removed": "removed: the same without the mean of each segment",
     "beats": "beats: how many others it beats beyond chance on {measure}, corrected p below 0.05",
 }
+_ON_SCREEN: tuple[Form, ...] = ("text", "long", "page")
 _NOTE = (
     "Higher agreement is better, of error rates too. Soft pairwise tests corpus scores; soft of "
     "segments adds up segment scores, as the official code of WMT does."
@@ -126,19 +127,14 @@ def summary(parts: Sequence[evaluation.MetaEvaluation], together: Combined | Non
             for metric, label in enumerate(labels[:MAX_ROWS])
         ]
         title = f"{with_level(name)}: data points of each group together"
-        blocks.append(_summary_table(title, ["metric", *(x.name for x in pooled)], rows))
+        headers = ["metric", *(column.name for column in pooled)]
+        blocks.append(Table(title, headers, rows, forms=_ON_SCREEN))
     scenarios = (
         scenario_table(together, labels[:MAX_ROWS], name)
         for name in ("segment.acc_eq", "segment.pearson")
     )
-    blocks += [x.only("text", "long", "page") for x in filter(None, scenarios)][:1]
+    blocks += [x.only(*_ON_SCREEN) for x in filter(None, scenarios)][:1]
     return blocks
-
-
-def _summary_table(
-    title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], note: str = ""
-) -> Table:
-    return Table(title, headers, rows, note=note, forms=("text", "long", "page"))
 
 
 def agreement(row: Row) -> float | None:
@@ -209,7 +205,8 @@ def _best(title: str, labels: Sequence[str], group: Column) -> list[Block]:
     ]
     if len(order) > MAX_ROWS:
         notes.append(f"{len(order) - MAX_ROWS} more metrics: --all")
-    table = _summary_table(title, headers, rows, "; ".join(notes) + "." if notes else "")
+    note = "; ".join(notes) + "." if notes else ""
+    table = Table(title, headers, rows, note=note, forms=_ON_SCREEN)
     if not group.differences:
         return [table]
     compared = [name for name in COMPARED if name in group.correlations[0]]
@@ -228,7 +225,7 @@ def _sentence(
         parts.append(f"{labels[metric]} beats {names}{rest_of_names}")
     line = with_level(measure)
     line = f"{line[0].lower()}{line[1:]}: {'; '.join(parts) or 'no metric beats another'}"
-    return Paragraph(f"Beyond chance, {line}.", forms=("text", "long", "page"))
+    return Paragraph(f"Beyond chance, {line}.", forms=_ON_SCREEN)
 
 
 # Charts.

@@ -93,13 +93,17 @@ def tables(measured: evaluation.MetaEvaluation) -> list[Table]:
 def _with_intervals(
     measured: evaluation.MetaEvaluation, title: str, measures: Sequence[str]
 ) -> Table:
-    """Return metrics in rows, measures in columns."""
+    """Return metrics in rows, measures in columns; and epsilon beside the accuracy with ties."""
+    headers = ["metric", *map(measure_name, measures)]
     rows = [
         [metric.label, *(with_interval(metric.correlations[name]) for name in measures)]
         for metric in measured.agreements
     ]
-    title += f" with {100 * measured.settings.level:g} % intervals"
-    return Table(title, ["metric", *map(measure_name, measures)], rows)
+    if evaluation.KENDALLS[-1] in measures:
+        headers.append("epsilon")
+        for row, metric in zip(rows, measured.agreements, strict=True):
+            row.append(f"{metric.epsilon or 0:.4g}")
+    return Table(f"{title} with {100 * measured.settings.level:g} % intervals", headers, rows)
 
 
 def _system_tables(measured: evaluation.MetaEvaluation) -> list[Table]:
@@ -107,9 +111,6 @@ def _system_tables(measured: evaluation.MetaEvaluation) -> list[Table]:
     metrics, systems = measured.agreements, measured.judged.systems
     human = measured.judged.system_scores
     scores = [[x.display.of_oriented(score) for score in x.system_scores] for x in metrics]
-    with_ties = _with_intervals(
-        measured, "Segments, accuracy with ties calibrated,", evaluation.KENDALLS[-1:]
-    )
     return [
         Table(
             "Correlations with human judgment: Spearman of systems, Kendall (WMT10) of segments",
@@ -133,13 +134,8 @@ def _system_tables(measured: evaluation.MetaEvaluation) -> list[Table]:
         ),
         _with_intervals(measured, "Systems,", evaluation.SYSTEMS),
         _with_intervals(measured, "Segments, Kendall,", evaluation.KENDALLS[:-1]),
-        replace(
-            with_ties,
-            headers=[*with_ties.headers, "epsilon"],
-            rows=[
-                [*row, f"{metric.epsilon or 0:.4g}"]
-                for row, metric in zip(with_ties.rows, metrics, strict=True)
-            ],
+        _with_intervals(
+            measured, "Segments, accuracy with ties calibrated,", evaluation.KENDALLS[-1:]
         ),
     ]
 
