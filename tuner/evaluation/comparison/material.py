@@ -17,6 +17,7 @@ from portmert.metrics._m2 import corrected, has_gold
 from ...base import options
 from ...base.errors import ConfigError, InputError, counted, faults_at
 from ...base.warn import warn
+from ...nbest.check import check_links
 from ...nbest.read import read_nbest
 from ...texts import corpus, prepare
 from ...texts.links import Linker
@@ -202,7 +203,7 @@ def read_material(
     sources = references.source
     linked: list[tuple[list[Texts], corpus.References, str | None]] = []
     for links in sets:
-        with_links = _with_links(texts, links, linker, test, sources or ())
+        with_links = _with_links(texts, links, linker, sources or ())
         if with_links is None:
             continue
         of_set = corpus.read_references(
@@ -226,23 +227,13 @@ def read_material(
 
 
 def _with_links(
-    texts: Sequence[Texts],
-    links: LinkSet,
-    linker: Linker | None,
-    test: TestFiles,
-    sources: Sequence[str],
+    texts: Sequence[Texts], links: LinkSet, linker: Linker | None, sources: Sequence[str]
 ) -> list[Texts] | None:
     """Return all outputs with the links of one set; None if some have none and cannot get any."""
-    assert test.source is not None  # noqa: S101  without a source there are no sets of links
-    lengths = corpus.token_counts(sources)
     if links.hypotheses:
+        lengths = corpus.token_counts(sources)
         return [
-            replace(
-                text,
-                links=corpus.read_links(
-                    path, source_lengths=lengths, target_lengths=text.tokens.lengths
-                ),
-            )
+            corpus.with_links(text, path, lengths)
             for text, path in zip(texts, links.hypotheses, strict=True)
         ]
     unlinked = sum(text.links is None for text in texts)
@@ -254,26 +245,12 @@ def _with_links(
             )
         return None
     offsets = np.arange(len(sources) + 1)
-    linked = [
+    return [
         text
         if text.links is not None or linker is None
         else linker.hypothesis_links(text, offsets=offsets, sources=sources)
         for text in texts
     ]
-    for text in linked:
-        if text.links is None or not len(text.links.values):
-            continue
-        rows = lengths.repeat(text.links.lengths)
-        values = text.links.alone().values
-        outside = (values[:, 0] >= rows).nonzero()[0]
-        if outside.size:
-            segment = int(text.links.offsets.searchsorted(outside[0], side="right")) - 1
-            raise InputError(
-                f"{test.source}:{segment + 1}: the source has "
-                f"{counted(lengths[segment], 'token')}, but an output links position "
-                f"{values[outside[0], 0]}; is it the source of this test set?"
-            )
-    return linked
 
 
 def _read_output(output: Output, references: corpus.References, reference: Path) -> Texts:
@@ -282,6 +259,8 @@ def _read_output(output: Output, references: corpus.References, reference: Path)
         return text
     vocabulary = references.texts.vocabulary
     nbest = read_nbest([output.nbest], vocabulary, segments=len(references))
+    if references.source_lengths is not None:
+        check_links(nbest, references.source_lengths)
     best = nbest.texts.take(nbest.offsets[:-1])
     different = np.flatnonzero(~identical_segments(best, text)) if len(best) == len(text) else [0]
     if len(different):
