@@ -144,9 +144,8 @@ class Judged:
     @cached_property
     def document_points(self) -> Points:
         """Documents' scores: length-weighted means of their segments' judgments."""
-        assert self.documents is not None  # noqa: S101  the caller has checked it
         human = self.by_document(self.points.human, self.points.counts)
-        return Points.of(human, np.bincount(self.documents, self.lengths).astype(np.float64))
+        return Points.of(human, self.document_sums(self.lengths))
 
     def units(self, resampled: Resampled) -> dict[str, int]:
         """Return for each level how many units samples are drawn from, the fewer of both kinds."""
@@ -168,12 +167,17 @@ class Judged:
             numbers["judgment"] = len(self.each.scores)
         return ", ".join(counted(n, unit) for unit, n in numbers.items())
 
+    def document_sums(self, values: FloatArray) -> FloatArray:
+        """Return (D, ...): sums of segments' values (S, ...) over each document."""
+        assert self.documents is not None  # noqa: S101  the caller has checked it
+        total = np.zeros((len(self.document_names), *values.shape[1:]))
+        np.add.at(total, self.documents, values)
+        return total
+
     def by_document(self, scores: FloatArray, counts: FloatArray) -> FloatArray:
         """Return (D, M): means of segments' scores (S, M) by length and count; NaN without one."""
         weights = self.lengths[:, np.newaxis] * counts
-        total, weight = np.zeros((2, len(self.document_names), scores.shape[1]))
-        np.add.at(total, self.documents, weights * scores)
-        np.add.at(weight, self.documents, weights)
+        total, weight = self.document_sums(weights * scores), self.document_sums(weights)
         return np.asarray(total / np.where(weight > 0, weight, np.nan))
 
 

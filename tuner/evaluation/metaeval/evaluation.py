@@ -314,19 +314,12 @@ def _document_correlations(data: Judged, scores: Sequence[MetricScores]) -> Floa
     """Return (D, n): Spearman's rho of the systems' scores on each document, under each metric."""
     if data.documents is None or len(data.systems) < 2:
         return np.zeros((0, len(scores)))
-    count = len(data.document_names)
-    points = data.points
-    judged, human = np.zeros((2, count, len(data.systems)))
-    np.add.at(judged, data.documents, points.counts)
-    np.add.at(human, data.documents, points.counts * points.human)
-    of_metrics = []
-    for metric in scores:
-        totals = np.zeros((count, *metric.stats.shape[1:]))
-        np.add.at(totals, data.documents, metric.stats)
-        of_metrics.append(correlation.rounded(metric.oriented(totals)))
-    stacked = np.stack(of_metrics)  # (n, D, M)
+    judged = data.document_sums(data.points.counts)
+    human = data.document_sums(data.points.counts * data.points.human)
     human = correlation.rounded(human / np.maximum(judged, 1.0))
-    correlations = np.zeros((count, len(scores)))
+    totals = [metric.oriented(data.document_sums(metric.stats)) for metric in scores]
+    stacked = correlation.rounded(np.stack(totals))  # (n, D, M)
+    correlations = np.zeros((len(judged), len(scores)))
     for number, is_judged in enumerate(judged > 0):
         correlations[number] = correlation.spearman(
             stacked[:, number, is_judged], human[number, is_judged]
