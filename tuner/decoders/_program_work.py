@@ -180,7 +180,8 @@ class ProgramWork(Work):
 
 def _graphs_of(path: Path, lines: _any_lists.Lines, graph_format: str) -> list[bytes]:
     """Return the graph of each line as a part of an archive, under the number of the line."""
-    _, blocks = collection.blocks_in([path], registry.graph_reader(graph_format))
+    reader = registry.graph_reader(graph_format)
+    blocks = [block for _, block in collection.blocks_in([path], reader)]
     if len(blocks) != len(lines):
         raise errors.InputError(
             f"{path}: {errors.counted(len(blocks), 'graph')}, expected one for each of "

@@ -64,28 +64,26 @@ def files_of(paths: Iterable[Path | str]) -> list[Path | str]:
 
 def blocks_in(
     paths: Iterable[Path | str], reader: GraphReader | None
-) -> tuple[GraphReader, list[Block]]:
-    """Return the text of each graph, and the reader of their format.
+) -> Iterator[tuple[GraphReader, Block]]:
+    """Yield the text of each graph, and the reader of its format.
 
     An archive has the id of a segment above its graph, and a blank line behind it.
     """
     files = files_of(paths)
-    blocks: list[Block] = []
     for file in files:
         where, data = called(file), read_bytes(file)
         name = Path(_COMPRESSED.sub("", Path(file).name)).stem if len(files) > 1 else ""
-        parts = [*_archived(where, data)] if _KEY.match(data) else [Block(where, name, 1, data)]
+        parts = _archived(where, data) if _KEY.match(data) else [Block(where, name, 1, data)]
+        number = 0
         for part in parts:
             if not part.data.strip():
                 part.fail(0, "empty, expected a search graph")
-        if _LIST.match(data):
-            parts[0].fail(0, f"`{parts[0].shown()}` is an n-best list; give it as --nbest")
-        reader = reader or _recognised(parts[0])
-        of_file = [block for part in parts for block in reader.blocks(part)]
-        blocks += [b._replace(segment=b.segment or str(n)) for n, b in enumerate(of_file)]
-    if reader is None:
-        raise ValueError("no graph given")
-    return reader, blocks
+            if _LIST.match(part.data):
+                part.fail(0, f"`{part.shown()}` is an n-best list; give it as --nbest")
+            reader = reader or _recognised(part)
+            for block in reader.blocks(part):
+                yield reader, block._replace(segment=block.segment or str(number))
+                number += 1
 
 
 def _archived(where: str, data: bytes) -> Iterator[Block]:
@@ -259,17 +257,21 @@ def _read(
     _: tuple[tuple[int, int], ...],
 ) -> Graphs:
     columns = Columns(Vocabulary() if vocabulary is None else vocabulary)
-    reader, blocks = blocks_in(files, reader)
-    where, segments = tuple(zip(*((block.where, block.segment) for block in blocks), strict=True))
-    graphs = tuple(reader.graph(block, columns) for block in blocks)
+    read = [
+        (found, block.where, block.segment, found.graph(block, columns))
+        for found, block in blocks_in(files, reader)
+    ]
+    if not read:
+        raise ValueError("no graph given")
+    readers, where, segments, graphs = zip(*read, strict=True)
     for remark in columns.remarks.values():
         warn(remark)
     arcs = sum(len(graph.spans) for graph in graphs) // len(graphs)
     notice(
-        f"{called(files[0])}: {reader.title}, {counted(len(graphs), 'graph')}, {arcs} arcs on "
+        f"{called(files[0])}: {readers[0].title}, {counted(len(graphs), 'graph')}, {arcs} arcs on "
         f"average"
     )
-    return Graphs(where, segments, graphs, columns, reader.has_links)
+    return Graphs(where, segments, graphs, columns, readers[0].has_links)
 
 
 def drawn_around(

@@ -175,7 +175,7 @@ class Builder:
         if cycle >= 0:
             raise GraphError(f"node {cycle} is behind itself; expected a graph without cycles")
         if numbers[goal] < 0:
-            raise GraphError("no path leads from the start to the end")
+            raise GraphError("no path leads from the start to the end; is the file cut off?")
         kept = np.flatnonzero((numbers[heads] >= 0) & (lacking == 0))
         order = kept[np.argsort(numbers[heads[kept]], kind="stable")]
         tail_places, tail_offsets = rows_taken(tail_offsets, order)

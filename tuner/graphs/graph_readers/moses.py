@@ -26,7 +26,6 @@ _ARC = re.compile(
     re.MULTILINE,
 )
 _SEGMENT = re.compile(rb"^(\d+) hyp=0 ", re.MULTILINE)
-_COMPONENT = re.compile(r"(.+)_([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -222,14 +221,12 @@ def _components(names: list[str], columns: Columns) -> dict[str, int]:
     Sparse features, which stand behind them, have `_` in their names too, but are not numbered.
     """
     sizes: dict[str, int] = {}
-    for place, name in enumerate(names):
-        match = _COMPONENT.fullmatch(name)
-        if match and int(match[2]) == sizes.get(match[1], 0) + 1:
-            is_first = int(match[2]) == 1
-            if not is_first or f"{match[1]}_2" in names[place + 1 : place + 2]:
-                sizes[match[1]] = int(match[2])
-                continue
-        if "_" not in name:
+    for name in names:
+        feature, _, number = name.rpartition("_")
+        is_numbered = f"{feature}_1" in names and f"{feature}_2" in names
+        if is_numbered and number == str(sizes.get(feature, 0) + 1):
+            sizes[feature] = int(number)
+        elif "_" not in name:
             sizes[name] = 1
     by_name = {}
     for name, size in sizes.items():
