@@ -1,8 +1,7 @@
-"""Make configs/best-of-n, or measure on RewardMATH what judges are worth together.
+"""Measure on RewardMATH what judges are worth together.
 
-python -m tests.bench.best_of_n FOLDER
-python -m tests.bench.best_of_n --rewardmath FOLDER [--splits N] [--steps max|mean|min|last]
-                                [--scaled] [--optimizer NAME ...] [--choose]
+python -m tests.bench.best_of_n FOLDER [--splits N] [--steps max|mean|min|last] [--scaled]
+                                [--optimizer NAME ...] [--choose]
 
 RewardMATH has 483 problems of MATH with ten answers each, of which one is right, and the scores of
 22 judges. FOLDER is a clone of kimsh0507/RewardMATH_official. Answers are shuffled; 241 problems
@@ -12,21 +11,13 @@ are tuned on and 242 judge. Judges that score steps count by one of the steps, o
 and judges that choice on the 242.
 
 Standard errors count that splits share problems (Nadeau & Bengio 2003).
-
-All of configs/best-of-n is invented. A problem is more or less difficult; eight answers to it are
-right or not by its difficulty. `logprob` is a little higher for right answers, `reward` higher
-for right ones and for long ones, `verifier` much higher for right ones but useless where a
-problem is difficult, and `votes` is the share of the eight that give the same answer.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
-import random
 import statistics
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,17 +29,15 @@ import portmert
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-PROBLEMS, ANSWERS = 200, 8
 OPTIMIZERS = ("bagged", "bagged:likelihood=false", "min-risk", "kbmira", "mert")
 """The others are compared with the first."""
 OF_STEPS = {"max": max, "min": min, "mean": statistics.mean, "last": lambda steps: steps[-1]}
 
 
 def main() -> None:
-    """Write the candidates."""
+    """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rewardmath", action="store_true")
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--steps", choices=sorted(OF_STEPS), default="max")
     parser.add_argument("--scaled", action="store_true")
@@ -56,9 +45,6 @@ def main() -> None:
     parser.add_argument("--optimizer", action="append", help=f"Default: {OPTIMIZERS}.")
     given = parser.parse_args()
     optimizers = given.optimizer or OPTIMIZERS
-    if not given.rewardmath:
-        write(given.folder)
-        return
     ways = sorted(OF_STEPS) if given.choose else [given.steps]
     judges = {way: read_rewardmath(given.folder, OF_STEPS[way]) for way in ways}
     halves = [np.random.default_rng(seed).permutation(483) for seed in range(given.splits)]
@@ -163,46 +149,6 @@ def measure(
         "equal weights": judged(1 / spread),
         "equal weights, raw scales": judged(np.ones_like(spread)),
     }
-
-
-def write(folder: Path) -> None:
-    """Write JSON lines, a candidate each: the problems to tune on, and a test set."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, seed in (("candidates", 2012), ("test", 2013)):
-        rng = random.Random(seed)
-        rows = [row for n in range(PROBLEMS) for row in problem(n, rng)]
-        if name == "test":
-            rows = [row | {"answer": str(row["text"]).rpartition(" = ")[2]} for row in rows]
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
-
-
-def problem(number: int, rng: random.Random) -> list[dict[str, object]]:
-    """Return the answers to one problem."""
-    first, second, third = rng.randint(11, 99), rng.randint(11, 99), rng.randint(101, 999)
-    result, ease = first * second + third, rng.random()
-    found = []
-    for _ in range(ANSWERS):
-        right = rng.random() < 0.15 + 0.6 * ease
-        slip = 0 if right else rng.choice((-100, -10, -1, 1, 10, 100, rng.randint(-500, 500) or 7))
-        steps = rng.randint(1, 4)
-        text = f"{first} * {second} + {third} = " * steps + str(result + slip)
-        judges = {
-            "logprob": round(rng.gauss(-4.0 * steps + 0.8 * right, 1.5), 3),
-            "reward": round(rng.gauss(1.0 * right + 0.5 * steps, 0.8), 3),
-            "verifier": round(rng.gauss((2.0 if ease > 0.35 else 0.0) * right, 1.0), 3),
-        }
-        found.append((result + slip, text, judges, right))
-    votes = Counter(answer for answer, *_ in found)
-    return [
-        {
-            "id": f"problem-{number:03d}",
-            "text": text,
-            "features": judges | {"votes": votes[answer] / ANSWERS},
-            "correct": answer == result,
-        }
-        for answer, text, judges, _ in found
-    ]
 
 
 if __name__ == "__main__":
