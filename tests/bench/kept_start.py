@@ -133,7 +133,7 @@ def case(
     blends, folds = optimizer._learn_folds(deal, rng)
     _, by_others = bagged._choose_mixture(deal, blends, folds)
     learnt = np.stack([fold.weights for fold in folds])
-    held_out = deal.rows(bagged._held_out(deal, by_others, learnt))
+    held_out = deal.problem.rows_of(bagged._held_out(deal, by_others, learnt))
     judged = unseen.held_out_estimate(problem.stats, pool.metric, held_out, fold_of, seed)
     seconds = time.process_time() - begin
 
@@ -164,7 +164,7 @@ def held_out_curve(deal: bagged._Split, blends: Any, folds: Sequence[Any]) -> tu
     hypotheses = np.tile(problem.winners(deal.start), (1 + count, 1))
     for is_out, fold in zip(deal.is_out, folds, strict=True):
         hypotheses[1:, is_out] = fold.hypotheses
-    rows = deal.rows(hypotheses)
+    rows = deal.problem.rows_of(hypotheses)
     table = problem.stats.take(rows.ravel()).reshape(*rows.shape, -1)
     counts = unseen.segment_samples(rows.shape[1], deal.seed)
     scores = finite(oriented_scores(metric, np.einsum("ns,rsk->nrk", counts, table)))

@@ -49,8 +49,6 @@ class LineSearch:
 
     Attributes
     ----------
-    count : int
-        Line searches so far.
     slopes : (H,) float64
         Change of each model score per unit step along the line searched last.
     """
@@ -62,7 +60,6 @@ class LineSearch:
         self.lower = lower
         self.upper = upper
         self.smooth = smooth
-        self.count = 0
         self.slopes = np.empty(problem.size)
         self._bounded = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
         self._measured = NOTHING, 1.0  # weights and their length, the same for many lines
@@ -120,7 +117,6 @@ class LineSearch:
         if not (direction.size and np.isfinite(direction).all()):
             raise ValueError("direction must be finite and not zero")
         raise_if_cancelled()
-        self.count += 1
         window, unit = self._window(weights, columns, direction, ball)
         if not window[0] < window[1]:
             return None

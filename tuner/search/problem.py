@@ -165,7 +165,7 @@ class TuningProblem:
         return scores
 
     def rows_of(self, hypotheses: IntArray) -> IntArray:
-        """Return the rows of `stats.rows` of some hypotheses; they are known from now on."""
+        """Return the rows of `stats.rows` of hypotheses, in their shape; known from now on."""
         rows = hypotheses if self.rows is None else self.rows[hypotheses]
         self.stats.need(rows)
         return rows

@@ -15,9 +15,6 @@ from ..line_search import LinePoint, LineSearch
 from ..problem import TuningProblem
 from ._base import Optimizer, SearchResult
 
-Snapshot = tuple[FloatArray, FloatArray, float]
-"""Weights (F,), model scores (H,) of the problem, objective."""
-
 
 class Climb:
     """Current weights with their model scores and objective, and the best weights seen so far.
@@ -36,6 +33,11 @@ class Climb:
         A step counts as a gain if it is larger than this share of the objective's size.
     smooth : float
         See `LineSearch`.
+
+    Attributes
+    ----------
+    line_searches : int
+        How many so far.
     """
 
     def __init__(
@@ -51,11 +53,9 @@ class Climb:
         self.bounds = bounds
         self.tolerance = tolerance
         self.smooth = smooth
-        self.problem = problem
-        self._ball: tuple[FloatArray, float] | None = None
-        self._line = LineSearch(problem, bounds.lower, bounds.upper, smooth=smooth)
-        self._searched = 0
-        self.go(weights)
+        self.weights = weights
+        self.line_searches = 0
+        self._set_problem(problem, None)
         self.best_weights, self.best_objective = weights, self.objective
 
     @property
@@ -63,24 +63,11 @@ class Climb:
         """F, the number of weights."""
         return len(self.whole.features)
 
-    @property
-    def line_searches(self) -> int:
-        """Number of line searches so far."""
-        return self._searched + self._line.count
-
     def go(self, weights: FloatArray) -> None:
         """Make `weights` the current ones."""
         self.weights = weights
         self.scores = self.problem.model_scores(weights)
         self.objective = self.problem.objective(weights, self.scores)
-
-    def snapshot(self) -> Snapshot:
-        """Return the current weights with their scores, for `restore`."""
-        return self.weights, self.scores, self.objective
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot, made since the last `focus` or `widen`."""
-        self.weights, self.scores, self.objective = snapshot
 
     def keep(self) -> None:
         """Remember the current weights if they are better than the best so far."""
@@ -116,9 +103,7 @@ class Climb:
 
     def best_along(self, feature: int) -> LinePoint | None:
         """Search along one feature's weight without moving."""
-        return self._line.best_point(
-            self.weights, self.scores, np.array([feature]), np.ones(1), self._ball
-        )
+        return self._search(np.array([feature]), np.ones(1))
 
     def move_along(self, feature: int) -> float:
         """Move along one feature's weight; see `move`."""
@@ -132,7 +117,7 @@ class Climb:
 
     def move(self, columns: IntArray, direction: FloatArray) -> float:
         """Search along a direction; go to the best step if that is a gain. Return the gain."""
-        point = self._line.best_point(self.weights, self.scores, columns, direction, self._ball)
+        point = self._search(columns, direction)
         least = self.objective
         if np.isfinite(least):
             least += self.tolerance * self.size()
@@ -150,10 +135,12 @@ class Climb:
         self.weights, self.scores, self.objective = weights, scores, objective
         return gain
 
+    def _search(self, columns: IntArray, direction: FloatArray) -> LinePoint | None:
+        self.line_searches += 1
+        return self._line.best_point(self.weights, self.scores, columns, direction, self._ball)
+
     def _set_problem(self, problem: TuningProblem, ball: tuple[FloatArray, float] | None) -> None:
-        self._searched += self._line.count
-        self.problem = problem
-        self._ball = ball
+        self.problem, self._ball = problem, ball
         self._line = LineSearch(problem, self.bounds.lower, self.bounds.upper, smooth=self.smooth)
         self.go(self.weights)
 

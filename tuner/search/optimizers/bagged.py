@@ -2,9 +2,9 @@
 
 import copy
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -71,6 +71,8 @@ class _Split:
     ----------
     is_out : list of (S,) bool
         For each fold, its segments.
+    members : list of (hypotheses, offsets)
+        For each fold, the hypotheses of its segments.
     scaled_start, start_scores
         The start, see `_scaled`.
     """
@@ -86,21 +88,14 @@ class _Split:
         self.problem, self.start, self.bounds = problem, start, bounds
         self.fold_of, self.seed = fold_of, seed
         self.is_out = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        self.members = [rows_taken(problem.offsets, np.flatnonzero(out)) for out in self.is_out]
         self.scaled_start, self.start_scores = _scaled(problem, start)
-
-    def rows(self, hypotheses: IntArray) -> IntArray:
-        """Return the rows of the statistics of hypotheses, in their shape."""
-        return self.problem.rows_of(hypotheses.ravel()).reshape(hypotheses.shape)
 
     def mixed(self, parts: FloatArray, learnt: FloatArray) -> FloatArray:
         """Return the weights of a mixture of the start with learnt weights."""
         numbers = _mixture(parts, self.scaled_start, learnt)
         weights: FloatArray = numbers[:-1] / numbers[-1]  # what is not searched has weight 1 again
         return weights
-
-    def members(self, fold: int) -> tuple[IntArray, IntArray]:
-        """Return the hypotheses of a fold's segments, and their offsets."""
-        return rows_taken(self.problem.offsets, np.flatnonzero(self.is_out[fold]))
 
 
 @dataclass(frozen=True)
@@ -189,7 +184,7 @@ class Bagged(Optimizer):
             held_out = _held_out(split, by_others, learnt)
             end = max(end, _averaged(split, at_start, parts, blends, learnt), key=itemgetter(1))
         unseen = held_out_estimate(
-            problem.stats, problem.metric, split.rows(held_out), fold_of, split.seed
+            problem.stats, problem.metric, problem.rows_of(held_out), fold_of, split.seed
         )
         return SearchResult(
             *end,
@@ -202,39 +197,55 @@ class Bagged(Optimizer):
         self, split: _Split, rng: np.random.Generator
     ) -> tuple[FloatArray, list[_Fold]]:
         """Return the blends of searches, and what is learnt with each fold held out."""
-        problem = split.problem
-        by_likelihood = self._by_likelihood(problem)
-        blends = blends_of(3 if by_likelihood else self._count_searches(problem))
-        draws = list(self._draws(rng, [int((~is_out).sum()) for is_out in split.is_out]))
-        lists = self._lists(split)
+        problem, third = split.problem, self._third_learner(split.problem)
+        blends, draws = blends_of(1 + bool(self.iterations) + bool(third)), []
+        for is_out in split.is_out:  # each draws from where `rng` stands when those before have
+            draws.append(copy.deepcopy(rng))
+            for _ in range(self.epochs):
+                raise_if_cancelled()
+                rng.permutation(int((~is_out).sum()))
+
+        def thin(fold: int) -> kbmira.MiraLists:
+            sample = thinned(problem, self.longest, part=fold, parts=self.folds)
+            linear = _linear.Linear(sample, split.start, split.bounds)
+            return kbmira.MiraLists(linear, split.start)
+
+        is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
+        shared = thin(0) if is_whole or problem.stats.is_lazy else None
 
         def learn(fold: int) -> _Fold:
-            return self._learn_fold(split, fold, lists, blends, draws[fold], by_likelihood)
+            return self._learn_fold(split, fold, shared or thin(fold), blends, draws[fold], third)
 
         return blends, each(learn, len(split.is_out))
+
+    def _third_learner(self, problem: TuningProblem) -> Literal["likelihood", "climb", ""]:
+        """Return what learns beside MIRA and minimum risk.
+
+        A likelihood learns of outcomes that are known. The climb searches neither sparse nor many
+        features.
+        """
+        if not self.iterations:
+            return ""
+        if self.likelihood and not problem.stats.is_lazy:
+            sample = thinned(problem, self.longest, part=0, parts=self.folds)
+            if are_outcomes(sample, sample.all_stats()):
+                return "likelihood"
+        return "climb" if problem.sparse is None and problem.width <= MOST_CLIMBED else ""
 
     def _learn_fold(
         self,
         split: _Split,
         fold: int,
-        lists: Callable[[int], kbmira.MiraLists],
+        lists: kbmira.MiraLists,
         blends: FloatArray,
         rng: np.random.Generator,
-        by_likelihood: bool,
+        third: str,
     ) -> _Fold:
         """Learn from thinned lists without a fold, and choose hypotheses for its segments."""
         begin = time.thread_time()
-        problem, thin, is_learnt = split.problem, lists(fold), ~split.is_out[fold]
-        weights, line_searches = self._learn(thin, is_learnt, rng), 0
-        if by_likelihood:
-            likelihood = Likelihood(thin.linear, oriented_scores(problem.metric, thin.stats))
-            weights.append(likelihood.learn(np.flatnonzero(is_learnt), part=fold))
-        elif self._count_searches(problem) > len(weights):
-            climbed = self._climbed(thin, fold, is_learnt, rng)
-            weights.append(climbed.weights)
-            line_searches = climbed.line_searches
-        hypotheses, offsets = split.members(fold)
-        pairs = [_scaled(problem, vector) for vector in weights]
+        weights, line_searches = self._learn(lists, fold, ~split.is_out[fold], rng, third)
+        hypotheses, offsets = split.members[fold]
+        pairs = [_scaled(split.problem, vector) for vector in weights]
         scores = np.stack([scores[hypotheses] for _, scores in pairs])
         at_start = split.start_scores[hypotheses]
         winners = [
@@ -245,64 +256,17 @@ class Bagged(Optimizer):
         learnt = np.stack([vector for vector, _ in pairs])
         return _Fold(learnt, np.stack(winners), line_searches, time.thread_time() - begin)
 
-    def _draws(
-        self, rng: np.random.Generator, sizes: Sequence[int]
-    ) -> Iterator[np.random.Generator]:
-        """Yield a generator for each fold: where `rng` stands when the folds before have drawn."""
-        for size in sizes:
-            yield copy.deepcopy(rng)
-            for _ in range(self.epochs):
-                raise_if_cancelled()
-                rng.permutation(size)
-
-    def _count_searches(self, problem: TuningProblem) -> int:
-        """Return how many searches learn: the climb searches neither sparse nor many features."""
-        if not self.iterations:
-            return 1
-        return 3 if problem.sparse is None and problem.width <= MOST_CLIMBED else 2
-
-    def _lists(self, split: _Split) -> Callable[[int], kbmira.MiraLists]:
-        """Return a function from a fold to the lists that are learnt from without it."""
-        problem = split.problem
-
-        def thin(fold: int) -> kbmira.MiraLists:
-            sample = thinned(problem, self.longest, part=fold, parts=self.folds)
-            linear = _linear.Linear(sample, split.start, split.bounds)
-            return kbmira.MiraLists(linear, split.start)
-
-        is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
-        if not (is_whole or problem.stats.is_lazy):
-            return thin
-        lists = thin(0)
-        return lambda _: lists
-
-    def _by_likelihood(self, problem: TuningProblem) -> bool:
-        """Return whether a likelihood learns: of outcomes that are known."""
-        if problem.stats.is_lazy or not (self.iterations and self.likelihood):
-            return False
-        sample = thinned(problem, self.longest, part=0, parts=self.folds)
-        return are_outcomes(sample, sample.all_stats())
-
-    def _climbed(
+    def _learn(
         self,
         lists: kbmira.MiraLists,
         fold: int,
         is_learnt: NDArray[np.bool_],
         rng: np.random.Generator,
-    ) -> SearchResult:
-        """Climb with a fold held out."""
-        problem = lists.linear.problem
-        half = thinned(problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
-        at, offsets = rows_taken(half.offsets, np.flatnonzero(is_learnt))
-        sample = half.take(at, offsets)
-        return Coordinate().search(sample, lists.start, lists.linear.bounds, rng)
-
-    def _learn(
-        self, lists: kbmira.MiraLists, is_learnt: NDArray[np.bool_], rng: np.random.Generator
-    ) -> list[FloatArray]:
-        """Return the weights that MIRA, and minimum risk, learn from some segments."""
-        linear = lists.linear
-        mira = kbmira.Mira(lists, np.flatnonzero(is_learnt), c=self.c)
+        third: str,
+    ) -> tuple[list[FloatArray], int]:
+        """Return the weights that each search learns from some segments, and its line searches."""
+        linear, segments = lists.linear, np.flatnonzero(is_learnt)
+        mira = kbmira.Mira(lists, segments, c=self.c)
         for _ in range(self.epochs):
             mira.epoch(rng)
         learnt = [linear.weights(mira.mean)]
@@ -311,7 +275,15 @@ class Bagged(Optimizer):
             risk = Risk(linear, l2=L2, stats=np.where(counts[:, np.newaxis], lists.stats, 0.0))
             *_, last = risk.anneal(linear.start, SCALES, iterations=self.iterations)
             learnt.append(linear.weights(last))
-        return learnt
+        if third == "likelihood":
+            likelihood = Likelihood(linear, oriented_scores(linear.problem.metric, lists.stats))
+            learnt.append(likelihood.learn(segments, part=fold))
+        if third != "climb":
+            return learnt, 0
+        half = thinned(linear.problem, max(self.longest // 2, 2), part=fold, parts=self.folds)
+        sample = half.take(*rows_taken(half.offsets, segments))
+        climbed = Coordinate().search(sample, lists.start, linear.bounds, rng)
+        return [*learnt, climbed.weights], climbed.line_searches
 
 
 def _choose_mixture(
@@ -331,7 +303,7 @@ def _choose_mixture(
     return choose_mixture(
         problem.stats,
         problem.metric,
-        split.rows(hypotheses),
+        problem.rows_of(hypotheses),
         penalties,
         blends,
         split.fold_of,
@@ -370,7 +342,7 @@ def _held_out(split: _Split, by_others: Sequence[FloatArray], learnt: FloatArray
     changes = learnt - learnt.mean(axis=0)
     winners = np.empty((1 + len(learnt), len(split.fold_of)), dtype=np.int64)
     for fold, parts in enumerate(by_others):
-        hypotheses, offsets = split.members(fold)
+        hypotheses, offsets = split.members[fold]
         problem = split.problem.take(hypotheses, offsets)
         for row in range(len(winners)):
             weights = learnt[fold] + (0.0 if row in (0, 1 + fold) else changes[row - 1])

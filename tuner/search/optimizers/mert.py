@@ -72,7 +72,8 @@ class Mert(Climber):
             perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
             if not climb.inside(perturbed, share=0.95):
                 climb.focus(REACH * self.perturbation * length)
-            snapshot, before = climb.snapshot(), climb.objective
+            before = climb.objective
+            position = climb.weights, climb.scores, before
             climb.go(perturbed)
             for _ in range(climb.features):
                 self._step(climb, rng)
@@ -83,7 +84,7 @@ class Mert(Climber):
             usual = max(float(np.median(losses)), 0.0) if losses else 0.0
             accepted = self.temperature * usual * (1 - spent) * rng.exponential()
             if loss > accepted:
-                climb.restore(snapshot)
+                climb.weights, climb.scores, climb.objective = position
 
     @staticmethod
     def _step(climb: Climb, rng: np.random.Generator) -> None:
