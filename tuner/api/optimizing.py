@@ -41,7 +41,7 @@ from ..search.error_surface import Surface, surfaces
 from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penalised
 from ..search.optimizers._base import Optimizer
 from ..search.problem import TuningProblem
-from ..search.results import Confidence, Optimized, OtherScore
+from ..search.results import Optimized, OtherScore
 from ..search.stat_table import StatTable
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..search.weight_search import Setup
@@ -233,8 +233,7 @@ def read_dev_lists(
     ):
         length_penalty = search.length_penalty
         if lists.counted is not None:
-            _check_counted(lists.counted.called, start, length_penalty, also)
-            yield _counted_lists(lists.counted, metric, setup)
+            yield _counted_lists(lists.counted, metric, search, also)
             return
         if metric is None:
             raise ValueError(
@@ -322,23 +321,26 @@ def _check_lists(
             warn(line)
 
 
-def _check_counted(
-    name: str, start: Start, length_penalty: str | float | None, also: Sequence[Metric]
-) -> None:
-    """Raise `ConfigError` for what lists without texts cannot have."""
+def _counted_lists(
+    nbest: CountedLists, metric: Metric | None, search: Search, also: Sequence[Metric]
+) -> DevLists:
+    """Return lists whose statistics are known without texts.
+
+    Raises
+    ------
+    ConfigError
+        The search asks for what needs texts.
+    """
+    start, setup = search.setup
     if start.length_penalty:
         raise ConfigError(
             f"{start.origin}: weights with a length penalty ({start.length_penalty:g}) need lists "
-            f"with texts: {name} do not know the lengths"
+            f"with texts: {nbest.called} do not know the lengths"
         )
     if also:
-        raise ConfigError(f"other metrics need n-best lists with texts, not {name}")
-    if length_penalty is not None:
-        raise ConfigError(f"a length penalty needs n-best lists with texts, not {name}")
-
-
-def _counted_lists(nbest: CountedLists, metric: Metric | None, setup: Setup) -> DevLists:
-    """Return lists whose statistics are known without texts."""
+        raise ConfigError(f"other metrics need n-best lists with texts, not {nbest.called}")
+    if search.length_penalty is not None:
+        raise ConfigError(f"a length penalty needs n-best lists with texts, not {nbest.called}")
     metric, stats = counted_by(nbest, metric)
     warn_of_few(len(nbest))
     _describe(metric, stats, nbest.offsets)
@@ -359,24 +361,19 @@ def _counted_lists(nbest: CountedLists, metric: Metric | None, setup: Setup) -> 
 
 
 def _describe(metric: Metric, stats: StatTable, offsets: IntArray) -> None:
-    """Say which of a formula's metrics moves it."""
-    if isinstance(metric, Formula) and len(metric.metrics) > 1 and not stats.is_lazy:
-        notice(influences(metric, stats, offsets))
-
-
-def influences(formula: Formula, stats: StatTable, offsets: IntArray) -> str:
-    """Describe the scores of the formula's metrics, and how much each moves the formula."""
+    """Say of a formula's metrics their scores, and how much each moves the formula."""
+    if not isinstance(metric, Formula) or len(metric.metrics) < 2 or stats.is_lazy:
+        return
     segments = np.unique(np.linspace(0, len(offsets) - 2, SEGMENTS_SHOWN).astype(np.int64))
     rows, part = rows_taken(offsets, segments)
-    stats.need(rows)
-    by_label = formula.influences(stats.take(rows), part)
-    turned = [metric.display.is_turned for metric in formula.metrics]
+    by_label = metric.influences(stats.take(rows), part)
+    turned = [part_of.display.is_turned for part_of in metric.metrics]
     scores = ", ".join(
         f"{'1 - ' if is_turned else ''}{label} {score:.4f}"
         for is_turned, (label, (score, _)) in zip(turned, by_label.items(), strict=True)
     )
     shares = ", ".join(f"{label} {100 * share:.0f} %" for label, (_, share) in by_label.items())
-    return (
+    notice(
         f"of the formula, {scores} for the first hypotheses; exchanging one moves it by {shares}"
     )
 
@@ -465,7 +462,11 @@ def optimize(
         optimized = _optimized(dev)
         warn_of(optimized.warnings)
         nbest = penalised(dev.nbest, optimized.length_penalty or 0.0)
-        sure = _resampled(nbest, dev, optimized.weights, samples) if samples else None
+        sure = None
+        if samples:
+            again = replace(setup, starts=(optimized.weights,), toward=dev.start)
+            tuned = dict(bootstrap(nbest, dev.stats, dev.metric, again, range(samples)))
+            sure = confidence([tuned[sample] for sample in range(samples)])
         also_scored = _other_scores(judges, dev, optimized, nbest) if judges else ()
         scored_by = (dev.metric, dev.stats) if contributions else None
         rows = contributions_of(nbest, optimized.weights, scored_by=scored_by)
@@ -493,13 +494,6 @@ def optimize(
 
         plots.draw(plots.charts_of_search(completed, surface), Path(plot))
     return completed
-
-
-def _resampled(nbest: NBest, dev: DevLists, weights: FeatureWeights, samples: int) -> Confidence:
-    """Return how much the weights vary over resampled sets of segments."""
-    setup = replace(dev.setup, starts=(weights,), toward=dev.start)
-    tuned = dict(bootstrap(nbest, dev.stats, dev.metric, setup, range(samples)))
-    return confidence([tuned[sample] for sample in range(samples)])
 
 
 def _surface(

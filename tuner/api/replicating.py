@@ -42,7 +42,7 @@ from ..runs.records import (
     write_json,
 )
 from ..runs.replicas import SCORES, Chosen, Replicas, write_result
-from ..search.averaging import averaged_within, spread_size
+from ..search.averaging import averaged, spread_size
 from ..search.contributions import contributions
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
@@ -356,8 +356,7 @@ class ReplicaRun:
                 spread_size(weights, searched, origin=name) or 1.0
                 for name, weights in by_name.items()
             ]
-        constraints = self.dev.setup.constraints
-        return averaged_within(constraints, list(by_name.values()), sizes)
+        return averaged([*by_name.values()], sizes, constraints=self.dev.setup.constraints)
 
     def finish(self, numbers: Sequence[int], *, baselines: bool | MoreChoices) -> Replicas:
         """Average the weights of the replicas, score them, and write all."""

@@ -32,7 +32,7 @@ from ..base.samples import deviation
 from ..base.threads import Team
 from ..base.warn import collected_notices, notice, notices_behind
 from ..search import contributions
-from ..search.averaging import averaged_within, weight_spreads
+from ..search.averaging import averaged, weight_spreads
 from ..search.contributions import Contribution
 from ..weights.feature_weights import FeatureWeights
 from . import experiment as single
@@ -331,7 +331,9 @@ class _Tunings:
         """Average the weights of the replicas, decode and score with the average, write all."""
         experiment, path = self.experiment, self.folder.path
         evaluator = Evaluator(experiment, self.folder)
-        weights = averaged_within(experiment.constraints, [result.weights for result in results])
+        weights = averaged(
+            [result.weights for result in results], constraints=experiment.constraints
+        )
         self._forget_another_average(weights)
         with closing(evaluator):
             test = evaluator.test(weights, path / "test")

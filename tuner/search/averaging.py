@@ -101,7 +101,10 @@ def step_share(
 
 
 def averaged(
-    weights: Sequence[FeatureWeights], sizes: Sequence[float] | None = None
+    weights: Sequence[FeatureWeights],
+    sizes: Sequence[float] | None = None,
+    *,
+    constraints: Constraints | None = None,
 ) -> FeatureWeights:
     """Return the mean of weights scaled to size 1, scaled to their mean size.
 
@@ -109,28 +112,16 @@ def averaged(
     ----------
     sizes
         See `stacked`.
+    constraints
+        Kept by all weights, and by the mean. Where they constrain the size of weights it is not
+        left to chance: the mean is a plain one.
     """
+    if constraints is not None and constraints.are_absolute:
+        sizes = [1.0] * len(weights)
     sizes = [absolute_size(vector) for vector in weights] if sizes is None else sizes
     names, rows = stacked(weights, sizes)
-    return FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
-
-
-def averaged_within(
-    constraints: Constraints,
-    weights: Sequence[FeatureWeights],
-    sizes: Sequence[float] | None = None,
-) -> FeatureWeights:
-    """Return the average of weights that keep constraints; it keeps them too.
-
-    Where the size of weights is constrained it is not left to chance: the mean is a plain one.
-
-    Parameters
-    ----------
-    sizes
-        See `stacked`.
-    """
-    mean = averaged(weights, [1.0] * len(weights) if constraints.are_absolute else sizes)
-    return constraints.allowed(mean, mean.names)
+    mean = FeatureWeights.from_vector(tuple(names.items()), rows.mean(axis=0) * np.mean(sizes))
+    return mean if constraints is None else constraints.allowed(mean, mean.names)
 
 
 def weight_spreads(weights: Sequence[FeatureWeights]) -> dict[str, dict[str, list[float | None]]]:

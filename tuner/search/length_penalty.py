@@ -124,12 +124,8 @@ def find_weights_and_alpha(
         if alpha not in tried and alpha not in without_score:
             try:
                 with collected_notices() as notices[alpha]:
-                    tried[alpha] = weight_search.find_weights(
-                        penalised(nbest, alpha),
-                        stats,
-                        metric,
-                        setup,
-                    )
+                    scaled = penalised(nbest, alpha)
+                    tried[alpha] = weight_search.find_weights(scaled, stats, metric, setup)
             except ScoreError as error:  # the worst there is; another alpha may have a score
                 without_score[alpha] = error
         if alpha in without_score:

@@ -170,6 +170,11 @@ class TuningProblem:
         self.stats.need(rows)
         return rows
 
+    def known_hypotheses(self) -> IntArray:
+        """Return the hypotheses whose statistics are known, rising."""
+        is_known = self.stats.is_known
+        return np.flatnonzero(is_known if self.rows is None else is_known[self.rows])
+
     def all_stats(self) -> FloatArray:
         """Return the (H, K) statistics of every hypothesis."""
         return self.stats.take(self.rows_of(np.arange(self.size)))

@@ -93,7 +93,7 @@ class StatTable:
 
     def complete(self) -> None:
         """Make sure that all statistics are known: a table that travels computes none."""
-        if self.is_lazy and self.known < len(self.rows):
+        if not self.can_travel:
             notice(
                 f"all {len(self.rows)} hypotheses are annotated here before workers search, not "
                 f"only those that can win"
@@ -102,7 +102,7 @@ class StatTable:
 
     def __reduce__(self) -> tuple[type[StatTable], tuple[NDArray[Any]]]:
         """Travel to other processes as rows, all of them known."""
-        if self.known < len(self.rows):
+        if not self.can_travel:
             raise ValueError("statistics that are not known yet cannot travel")
         return StatTable, (self.rows,)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 from portmert.metrics._elementary import summed
@@ -132,7 +131,7 @@ def find_weights(
         oracle_score=oracle_score,
         restarts=tuple(metric.oriented(value) for value in search.restarts),
         hypotheses=space.problem.size,
-        known=int(_is_known(space.problem).sum()),
+        known=len(space.problem.known_hypotheses()),
         line_searches=search.line_searches,
         seconds={"search": searched - begin, "oracle": time.perf_counter() - searched},
         unseen_score=None if search.unseen is None else search.unseen.score(metric),
@@ -192,7 +191,8 @@ def _search_space(
     """Pose the problem of a list's features under the constraints."""
     names = nbest.feature_names
     starts = setup.starts or (setup.start(names),)
-    problem, sparse_names = _problem_of_features(nbest, stats, metric, starts[0], setup)
+    problem = _problem_of_features(nbest, stats, metric, starts[0], setup)
+    sparse_names = () if nbest.sparse is None or problem.sparse is None else nbest.sparse.names
     if not (names or sparse_names):
         raise InputError(
             "the hypotheses have no scores to find weights of; put some into the lists, or add "
@@ -220,17 +220,16 @@ def _search_space(
 
 def _problem_of_features(
     nbest: NBest, stats: StatTable, metric: Metric, start: FeatureWeights, setup: Setup
-) -> tuple[TuningProblem, tuple[str, ...]]:
-    """Return the problem of all features of the lists, and the sparse ones that are searched."""
+) -> TuningProblem:
+    """Return the problem of all features of the lists, sparse ones if they are searched."""
     fixed, sparse = NOTHING, None
-    sparse_names: tuple[str, ...] = ()
     if nbest.sparse is not None and setup.optimizer.sparse:
         from scipy.sparse import csr_array  # noqa: PLC0415  start-up time
 
-        matrix, sparse_names = nbest.sparse, nbest.sparse.names
+        matrix = nbest.sparse
         sparse = csr_array(
             (matrix.values, matrix.columns, matrix.offsets - matrix.offsets[0]),
-            shape=(len(matrix.offsets) - 1, len(sparse_names)),
+            shape=(len(matrix.offsets) - 1, len(matrix.names)),
         )
     elif nbest.sparse is not None:
         notice(
@@ -239,10 +238,9 @@ def _problem_of_features(
         )
         fixed = model.sparse_scores(nbest.sparse, start)
     spread = np.ones(nbest.features.shape[1])  # the searched variables get their own
-    problem = TuningProblem(
+    return TuningProblem(
         nbest.features.T, nbest.offsets, stats, metric, fixed, sparse=sparse, spread=spread
     )
-    return problem, sparse_names
 
 
 def equal_weights(names: FeatureNames) -> FeatureWeights:
@@ -286,12 +284,6 @@ def _doubts_of_scores(
         )
 
 
-def _is_known(problem: TuningProblem) -> NDArray[np.bool_]:
-    """Return (H,) whether the statistics of each hypothesis are known."""
-    is_known = problem.stats.is_known
-    return is_known if problem.rows is None else is_known[problem.rows]
-
-
 def _oracle_score(problem: TuningProblem, start: IntArray) -> float:
     """Return the oracle's score among the hypotheses whose statistics are known.
 
@@ -301,7 +293,7 @@ def _oracle_score(problem: TuningProblem, start: IntArray) -> float:
     finite_scores(problem.metric, problem.total(start))
     if problem.rows is None and not problem.stats.is_lazy:
         return oracle(problem.stats.rows, problem.offsets, problem.metric, start)[0]
-    hypotheses = np.flatnonzero(_is_known(problem))
+    hypotheses = problem.known_hypotheses()
     score, _ = oracle(
         problem.stats.take(problem.rows_of(hypotheses)),
         np.searchsorted(hypotheses, problem.offsets),

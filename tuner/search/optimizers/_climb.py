@@ -36,6 +36,8 @@ class Climb:
 
     Attributes
     ----------
+    features : int
+        F, the number of weights.
     line_searches : int
         How many so far.
     """
@@ -50,6 +52,7 @@ class Climb:
         smooth: float = 0.0,
     ) -> None:
         self.whole = problem
+        self.features = len(problem.features)
         self.bounds = bounds
         self.tolerance = tolerance
         self.smooth = smooth
@@ -57,11 +60,6 @@ class Climb:
         self.line_searches = 0
         self._set_problem(problem, None)
         self.best_weights, self.best_objective = weights, self.objective
-
-    @property
-    def features(self) -> int:
-        """F, the number of weights."""
-        return len(self.whole.features)
 
     def go(self, weights: FloatArray) -> None:
         """Make `weights` the current ones."""

@@ -44,6 +44,8 @@ class Linear:
         The scaled start weights.
     lower, upper : (X,) float64
         Bounds of the scaled weights: 0 or infinite.
+    columns : int
+        D: dense features, then the part not searched.
     matrix : (H, D) float64
         The change of the model scores with each unit of a scaled weight.
     """
@@ -68,18 +70,14 @@ class Linear:
             self.start = np.insert(self.start, self._dense, self._fixed_spread)
         self.lower, self.upper = lower, upper
         self._size = float(summed(np.abs(start))) or 1.0
-        self.matrix = matrix = np.empty((problem.size, self._dense + bool(self._fixed_spread)))
+        self.columns = self._dense + bool(self._fixed_spread)
+        self.matrix = matrix = np.empty((problem.size, self.columns))
         for begin in range(0, problem.size, _ROWS):
             rows = slice(begin, begin + _ROWS)
             values = problem.features[:, rows] / problem.spread[:, np.newaxis]
             matrix[rows, : self._dense] = values.T
             if self._fixed_spread:
                 matrix[rows, self._dense] = problem.fixed[rows] / self._fixed_spread
-
-    @property
-    def columns(self) -> int:
-        """Number of columns of `matrix`: dense features, then the part not searched."""
-        return int(self.matrix.shape[1])
 
     def scores(self, numbers: FloatArray) -> FloatArray:
         """Return the (H,) model scores under (X,) scaled weights."""
