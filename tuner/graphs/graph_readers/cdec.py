@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
@@ -55,7 +56,10 @@ class CdecJson(GraphReader):
             elif key == "node":
                 numbers = dict(content)["in_edges"]
                 for edge in [edges[number] for number in numbers]:
-                    self._add(block, builder, nodes, edge, (rules, names))
+                    rule = edge["rule"] if isinstance(edge["rule"], str) else rules[edge["rule"]]
+                    tails = edge.get("tail") or []
+                    body = self._body(block, rule, tails, nodes)
+                    builder.arc(nodes, tails, body, self._values(block, columns, edge, names))
                 if not numbers:
                     builder.arc(nodes, (), ())  # where a lattice starts
                 nodes += 1
@@ -63,32 +67,24 @@ class CdecJson(GraphReader):
             raise GraphError("no node")
         return builder.graph(nodes - 1)
 
-    def _add(
-        self,
-        block: Block,
-        builder: Builder,
-        node: int,
-        edge: dict[str, Any],
-        known: tuple[dict[int, str], list[str]],
-    ) -> None:
-        """Add an edge to its node."""
-        tails = edge.get("tail") or []
+    def _body(self, block: Block, rule: str, tails: list[int], node: int) -> list[str | int]:
+        """Return what an edge writes, with numbers for the strings of its tails."""
         for tail in tails:
             if not 0 <= tail < node:
                 block.fail(0, f"an edge of node {node} leads from node {tail}, not before it")
-        rule = edge["rule"] if isinstance(edge["rule"], str) else known[0][edge["rule"]]
         body: list[str | int] = []
         for item in rule.split(" ||| ")[2].split():
             match = _TAIL.fullmatch(item)
             body.append(-int(match[1]) if match else item)
         if sorted(-item for item in body if isinstance(item, int)) != [*range(1, len(tails) + 1)]:
             block.fail(0, f"rule `{rule}` has other tails than its edge of node {node}")
-        feats = edge.get("feats") or []
-        values = [
-            (
-                builder.columns.of(known[1][key] if isinstance(key, int) else key)[0],
-                block.number(0, str(value), f"feature {key}"),
-            )
-            for key, value in zip(feats[::2], feats[1::2], strict=True)
-        ]
-        builder.arc(node, tails, body, values)
+        return body
+
+    def _values(
+        self, block: Block, columns: Columns, edge: dict[str, Any], names: list[str]
+    ) -> Iterator[tuple[int, float]]:
+        """Yield the features of an edge."""
+        features = edge.get("feats") or []
+        for key, value in zip(features[::2], features[1::2], strict=True):
+            column = columns.of(names[key] if isinstance(key, int) else key)[0]
+            yield column, block.number(0, str(value), f"feature {key}")

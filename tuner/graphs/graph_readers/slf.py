@@ -58,8 +58,10 @@ class Slf(GraphReader):
             segment=file.segment or (match[1].decode("utf-8", "replace") if match else "")
         )
 
-    def parsed(self, block: Block, columns: Columns) -> Graph:
-        """Return the graph of a segment."""
+    def _parts(
+        self, block: Block
+    ) -> tuple[dict[str, str], dict[int, str], list[tuple[int, dict[str, str]]]]:
+        """Return the header, the word of each node, and the line and the fields of each link."""
         header: dict[str, str] = {}
         nodes: dict[int, str] = {}
         links: list[tuple[int, dict[str, str]]] = []
@@ -87,16 +89,11 @@ class Slf(GraphReader):
             if key not in header:
                 block.fail(0, f"the header has no {key}=; is it a lattice?")
             check_count(block, last, meaning, count, block.natural(0, header[key], f"{key}="))
-        return self._graph(block, columns, header, nodes, links)
+        return header, nodes, links
 
-    def _graph(
-        self,
-        block: Block,
-        columns: Columns,
-        header: dict[str, str],
-        nodes: dict[int, str],
-        links: list[tuple[int, dict[str, str]]],
-    ) -> Graph:
+    def parsed(self, block: Block, columns: Columns) -> Graph:
+        """Return the graph of a segment."""
+        header, nodes, links = self._parts(block)
         base = block.number(0, header.get("base", "2.718281828459045"), "base")
         builder = Builder(columns)
         length, written = columns.of("length")[0], _SILENT | set(self.silent.split("+"))
