@@ -218,7 +218,9 @@ def rerank_tune(
                 folder, tuned.baselines, judges, counted, dev_lists, search.get("threads", 0)
             )
     elif counted:
-        compared = _judged(counted, tuned, replicas)
+        outputs = {TUNED: replicas} | dict.fromkeys(_choice_names(tuned.baselines), 1)
+        document = compared_by_scores(counted, outputs, tuned.metric.signature)
+        compared = Report(document_of(document), document)
     if compared is not None:
         compared = _answered(
             compared,
@@ -281,13 +283,6 @@ def _check_judges(
 def _choice_names(baselines: Mapping[str, Chosen]) -> list[str]:
     """Return the names of the choices that are not those of one search."""
     return [name for name in baselines if not name.startswith("replica-")]
-
-
-def _judged(counted: Sequence[Counted], tuned: Replicas, replicas: int) -> Report:
-    """Compare the choices by scores in hand alone."""
-    outputs = {TUNED: replicas} | dict.fromkeys(_choice_names(tuned.baselines), 1)
-    document = judged(counted, outputs, tuned.metric.signature)
-    return Report(document_of(document), document)
 
 
 def _compared(
@@ -449,7 +444,7 @@ def elected(nbest: NBest, answers: IntArray, weights: FloatArray) -> IntArray:
     return np.array(rows)
 
 
-def judged(
+def compared_by_scores(
     counted: Sequence[Counted], systems: Mapping[str, int], tuned_on: str
 ) -> dict[str, Any]:
     """Compare systems by statistics in hand, without texts: a document as `compare` makes it.

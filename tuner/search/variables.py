@@ -161,7 +161,11 @@ def choose_variables(
     ratios = tuple(weights[group] if len(group) > 1 else np.ones(1) for group in members)
     columns = tuple(np.array(group, dtype=np.int64) for group in members)
     bounds = Bounds.none(len(members) + len(sparse_names))
-    _bound_variables(bounds, members, ratios, constraints.limits(names), labels)
+    lower, upper = constraints.limits(names)
+    for v, group in enumerate(members):
+        bounds.lower[v], bounds.upper[v] = multiples(ratios[v], lower[group], upper[group])
+        if not bounds.lower[v] < bounds.upper[v]:
+            raise errors.ConfigError(f"the bounds leave no weight for {_joined(group, labels)}")
     variables = Variables(names, sparse_names, start, columns, ratios, bounds)
     return variables, np.flatnonzero(spread > 0)
 
@@ -209,20 +213,6 @@ def _check_groups(
                     f"the ratios of their start weights; give it another start weight"
                 )
             seen.add(column)
-
-
-def _bound_variables(
-    bounds: Bounds,
-    members: list[list[int]],
-    ratios: tuple[FloatArray, ...],
-    limits: tuple[FloatArray, FloatArray],
-    labels: list[str],
-) -> None:
-    lower, upper = limits
-    for v, (columns, ratio) in enumerate(zip(members, ratios, strict=True)):
-        bounds.lower[v], bounds.upper[v] = multiples(ratio, lower[columns], upper[columns])
-        if not bounds.lower[v] < bounds.upper[v]:
-            raise errors.ConfigError(f"the bounds leave no weight for {_joined(columns, labels)}")
 
 
 def _similar(features: FloatArray, offsets: IntArray, spread: FloatArray) -> dict[int, list[int]]:
