@@ -171,33 +171,26 @@ class AnnotationCache:
         if not rows:
             return
         today = _today()
-        by_layer: dict[str, list[tuple[bytes, bytes]]] = {}
-        for key, by_name in rows:
-            for layer, record in by_name.items():
-                by_layer.setdefault(layer, []).append((key, record))
         with self._usable():
             with transaction(self._database):
-                for layer, records in by_layer.items():
-                    kind = self._kind(layer)
-                    self._database.executemany(
-                        "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
-                        [
-                            (kind, key, today, _sealed(layer, key, record))
-                            for key, record in records
-                        ],
-                    )
+                self._database.executemany(
+                    "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)",
+                    [
+                        (self._kind(layer), key, today, _sealed(layer, key, record))
+                        for key, by_name in rows
+                        for layer, record in by_name.items()
+                    ],
+                )
             if self._path is not None and bytes_used(self._database) > self._limit:
                 evict(self._database, self._limit)
 
     def forget(self, layers: Iterable[str], keys: Sequence[bytes]) -> None:
         """Drop records."""
         with self._usable(), transaction(self._database):
-            for layer in layers:
-                kind = self._kind(layer)
-                self._database.executemany(
-                    "DELETE FROM records WHERE kind = ? AND sentence = ?",
-                    [(kind, key) for key in keys],
-                )
+            self._database.executemany(
+                "DELETE FROM records WHERE kind = ? AND sentence = ?",
+                [(self._kind(layer), key) for layer in layers for key in keys],
+            )
 
     def set_aside(self, reason: str) -> None:
         """Begin a new file, with one notice; the old file is renamed, not deleted."""

@@ -1,6 +1,7 @@
 """Annotators that look sentences up in files of parses made elsewhere."""
 
 import dataclasses
+import functools
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,12 +34,16 @@ class FileAnnotator(Annotator):
     missing: Missing
 
     @abstractmethod
-    def entries(self) -> Mapping[str, Any]:
-        """Return the sentences of the files, by the `key` of each."""
+    def read(self) -> Mapping[str, Any]:
+        """Read the sentences of the files, by the `key` of each."""
 
     @abstractmethod
     def annotation_of(self, entry: Any, request: AnnotationRequest) -> Annotation | None:
         """Return what is asked for, from what the files have of a sentence."""
+
+    def entries(self) -> Mapping[str, Any]:
+        """Return what `read` returns, once for each state of the files."""
+        return _entries(self, states(self.files))
 
     def fingerprint(self) -> str:
         """Return the hash of the files and the options."""
@@ -75,6 +80,11 @@ class FileAnnotator(Annotator):
                     f'(missing = "unparsed")'
                 )
             yield None if entry is None else self.annotation_of(entry, request)
+
+
+@functools.lru_cache(maxsize=4)
+def _entries(annotator: FileAnnotator, _: object) -> Mapping[str, Any]:
+    return annotator.read()
 
 
 def excerpt(tokens: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,9 +42,38 @@ class Conllu(FileAnnotator):
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads", "tree", "parses"})
     version: ClassVar[int] = 2
 
-    def entries(self) -> Mapping[str, _Trees]:
-        """Return the sentences of the files, by the key of each."""
-        return _read(_lookup.states(self.files), self.tagset)
+    def read(self) -> Mapping[str, _Trees]:
+        """Read the sentences of the files, by the key of each."""
+        entries: dict[str, _Trees] = {}
+        conflicts: list[tuple[_Trees, _Trees]] = []  # of equal sentences, with other annotations
+        split: dict[str, _Trees] = {}
+        for path in self.files:
+            closed: dict[str, int] = {}
+            # A tree without a name is a sentence of its own.
+            for name, group in itertools.groupby(
+                _conllu.read(path), lambda block: block.sent_id or f"\n{block.line}"
+            ):
+                trees = list(group)
+                if name in closed:
+                    raise InputError(
+                        f"{path}:{trees[0].line}: sent_id '{name}' stands in line {closed[name]} "
+                        f"already; the trees of one sentence follow each other"
+                    )
+                closed[name] = trees[0].line
+                entry = _sentence(path, trees, self.tagset)
+                first = entries.setdefault(_lookup.key(trees[0].tokens), entry)
+                if first[1:] != entry[1:]:
+                    conflicts.append((first, entry))
+                if trees[0].multiwords:
+                    where, form = f"{path}:{trees[0].line}", trees[0].multiwords[0][2]
+                    split.setdefault(_lookup.key(trees[0].text), _Trees(where, (), "", (), form))
+        if conflicts:
+            first, second = conflicts[0]
+            warn(
+                f"{counted(len(conflicts), 'sentence')} with the words of an earlier one, but "
+                f"other annotations, as {second.where} and {first.where}: the first counts"
+            )
+        return split | entries
 
     def has(self) -> frozenset[Layer]:
         """Return the layers that all sentences of the files have, unparsed ones left aside."""
@@ -104,43 +132,7 @@ class _Trees(NamedTuple):
     split: str = ""  # a token that is several words; the other fields are then empty
 
 
-@functools.lru_cache(maxsize=4)
-def _read(states: tuple[tuple[str, int, int], ...], tagset: Tagset) -> dict[str, _Trees]:
-    """Read files, once for each state of them."""
-    entries: dict[str, _Trees] = {}
-    conflicts: list[tuple[_Trees, _Trees]] = []  # of equal sentences, with other annotations
-    split: dict[str, _Trees] = {}
-    for path, _, _ in states:
-        closed: dict[str, int] = {}
-        blocks = _conllu.read(path)
-        # A tree without a name is a sentence of its own.
-        for name, group in itertools.groupby(
-            blocks, lambda block: block.sent_id or f"\n{block.line}"
-        ):
-            trees = list(group)
-            if name in closed:
-                raise InputError(
-                    f"{path}:{trees[0].line}: sent_id '{name}' stands in line {closed[name]} "
-                    f"already; the trees of one sentence follow each other"
-                )
-            closed[name] = trees[0].line
-            entry = _sentence(path, trees, tagset)
-            first = entries.setdefault(_lookup.key(trees[0].tokens), entry)
-            if first[1:] != entry[1:]:
-                conflicts.append((first, entry))
-            if trees[0].multiwords:
-                where, form = f"{path}:{trees[0].line}", trees[0].multiwords[0][2]
-                split.setdefault(_lookup.key(trees[0].text), _Trees(where, (), "", (), form))
-    if conflicts:
-        first, second = conflicts[0]
-        warn(
-            f"{counted(len(conflicts), 'sentence')} with the words of an earlier one, but other "
-            f"annotations, as {second.where} and {first.where}: the first counts"
-        )
-    return split | entries
-
-
-def _sentence(path: str, blocks: list[ConlluTree], tagset: Tagset) -> _Trees:
+def _sentence(path: Path, blocks: list[ConlluTree], tagset: Tagset) -> _Trees:
     first = blocks[0]
     for block in blocks[1:]:
         if block.tokens != first.tokens:
@@ -179,7 +171,7 @@ def _sentence(path: str, blocks: list[ConlluTree], tagset: Tagset) -> _Trees:
     return _Trees(where, tags, tree, parses)
 
 
-def _tree(path: str, block: ConlluTree) -> tuple[str, Heads]:
+def _tree(path: Path, block: ConlluTree) -> tuple[str, Heads]:
     """Return the tree in brackets, and its dependencies if HEAD is not given."""
     if not block.tree:
         return "", ()

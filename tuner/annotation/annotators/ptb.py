@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -49,9 +48,29 @@ class Ptb(FileAnnotator):
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "tree", "parses"})
     version: ClassVar[int] = 1
 
-    def entries(self) -> Mapping[str, Sequence[_Parse]]:
-        """Return the sentences of the files, by the key of each."""
-        return _read(_lookup.states(self.files))
+    def read(self) -> Mapping[str, Sequence[_Parse]]:
+        """Read the sentences of the files, by the key of each."""
+        entries: dict[str, tuple[_Parse, ...]] = {}
+        for path in self.files:
+            lines = _joined(read_lines(path))
+            if not lines:
+                raise InputError(f"{path}: the file is empty; expected bracketed trees")
+            place = 0
+            while place < len(lines):
+                number, line = lines[place]
+                header = _HEADER.fullmatch(line.strip())
+                if header is None:
+                    tree = _tree(path, number, line)
+                    entries.setdefault(_lookup.key(tree.tokens), (_Parse(0.0, str(tree)),))
+                    place += 1
+                    continue
+                count = int(header[1])
+                rows = lines[place + 1 : place + 1 + 2 * count]
+                if count:  # else the parser failed, and the sentence is missing
+                    key, parses = _list(path, number, count, rows)
+                    entries.setdefault(key, parses)
+                place += 1 + 2 * count
+        return entries
 
     def annotation_of(
         self, entry: Sequence[_Parse], request: AnnotationRequest
@@ -75,32 +94,6 @@ class _Parse(NamedTuple):
     tree: str
 
 
-@functools.lru_cache(maxsize=4)
-def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, tuple[_Parse, ...]]:
-    """Read files, once for each state of them."""
-    entries: dict[str, tuple[_Parse, ...]] = {}
-    for path, _, _ in states:
-        lines = _joined(read_lines(path))
-        if not lines:
-            raise InputError(f"{path}: the file is empty; expected bracketed trees")
-        place = 0
-        while place < len(lines):
-            number, line = lines[place]
-            header = _HEADER.fullmatch(line.strip())
-            if header is None:
-                tree = _tree(path, number, line)
-                entries.setdefault(_lookup.key(tree.tokens), (_Parse(0.0, str(tree)),))
-                place += 1
-                continue
-            count = int(header[1])
-            rows = lines[place + 1 : place + 1 + 2 * count]
-            if count:  # else the parser failed, and the sentence is missing
-                key, parses = _list(path, number, count, rows)
-                entries.setdefault(key, parses)
-            place += 1 + 2 * count
-    return entries
-
-
 def _joined(lines: Sequence[str]) -> list[tuple[int, str]]:
     """Return lines with their numbers, from 1; the lines of one tree are joined."""
     joined: list[tuple[int, list[str]]] = []
@@ -117,7 +110,7 @@ def _joined(lines: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _list(
-    path: str, header: int, count: int, rows: Sequence[tuple[int, str]]
+    path: Path, header: int, count: int, rows: Sequence[tuple[int, str]]
 ) -> tuple[str, tuple[_Parse, ...]]:
     """Return the key and the parses, best first, of an n-best list."""
     parses, keys = [], []
@@ -141,7 +134,7 @@ def _list(
     return keys[0], tuple(sorted(parses, key=lambda parse: -parse.score))
 
 
-def _tree(path: str, number: int, line: str) -> Tree:
+def _tree(path: Path, number: int, line: str) -> Tree:
     try:
         return _trees.parse(line)
     except ValueError as error:

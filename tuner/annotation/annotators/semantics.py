@@ -1,6 +1,5 @@
 """Semantic roles and discourse representations from files made elsewhere."""
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -53,9 +52,22 @@ class Semantics(FileAnnotator):
     gives: ClassVar[frozenset[Layer]] = frozenset(NAMES)
     version: ClassVar[int] = 1
 
-    def entries(self) -> Mapping[str, _Known]:
-        """Return the sentences of the files, by the key of each."""
-        return _read(_lookup.states(self.files))
+    def read(self) -> Mapping[str, _Known]:
+        """Read the sentences of the files, by the key of each."""
+        entries: dict[str, _Known] = {}
+        for path in self.files:
+            count = 0
+            for count, sentence in enumerate(_sentences(path), 1):
+                key, where = _lookup.key(sentence.tokens), f"{path}:{sentence.line}"
+                layers = entries.setdefault(key, _Known(where, sentence.tokens, {})).layers
+                for layer in NAMES:
+                    if analysis := getattr(sentence, layer):
+                        layers.setdefault(layer, analysis)
+            if not count:
+                raise InputError(
+                    f"{path}: no sentence; expected roles or discourse representations"
+                )
+        return entries
 
     def has(self) -> frozenset[Layer]:
         """Return the layers that all sentences of the files have."""
@@ -87,25 +99,7 @@ class Semantics(FileAnnotator):
         return Annotation(**given)
 
 
-@functools.lru_cache(maxsize=4)
-def _read(states: tuple[tuple[str, int, int], ...]) -> dict[str, _Known]:
-    """Read files, once for each state of them."""
-    entries: dict[str, _Known] = {}
-    for path, _, _ in states:
-        count = 0
-        for sentence in _sentences(path):
-            key, where = _lookup.key(sentence.tokens), f"{path}:{sentence.line}"
-            layers = entries.setdefault(key, _Known(where, sentence.tokens, {})).layers
-            for layer in NAMES:
-                if analysis := getattr(sentence, layer):
-                    layers.setdefault(layer, analysis)
-            count += 1
-        if not count:
-            raise InputError(f"{path}: no sentence; expected roles or discourse representations")
-    return entries
-
-
-def _sentences(path: str) -> Iterator[Analysed]:
+def _sentences(path: Path) -> Iterator[Analysed]:
     lines = read_lines(path)
     lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
@@ -120,7 +114,7 @@ def _sentences(path: str) -> Iterator[Analysed]:
 
 
 def read_with(
-    reader: Callable[[Sequence[str]], Iterator[Analysed]], path: str, lines: Sequence[str]
+    reader: Callable[[Sequence[str]], Iterator[Analysed]], path: Path | str, lines: Sequence[str]
 ) -> Iterator[Analysed]:
     """Yield the sentences of a file in one of the formats.
 
