@@ -62,7 +62,8 @@ class FunctionDecoder(Decoder):
         source, size = request["source"], request["size"]
         lines = [line.encode() for line in read_lines(source)]
         batch = self.batch or len(lines)
-        work = FunctionWork(self.function, tuple(self.texts[source]), weights, size, str(source))
+        sources = tuple(self.texts[source])
+        work = FunctionWork(self.function, sources, weights, size=size, source=str(source))
         if current().cluster is not None:
             _check_travels(work)
         decode_lines(
@@ -86,17 +87,13 @@ class FunctionWork(Work):
     ----------
     function, sources
         The function, and what it may get: a source for each segment.
-    weights, size
-        The weights and the size of the lists to make.
-    source
-        The file of the sources, for messages.
+    weights
+        The weights.
     """
 
     function: Decode
     sources: tuple[Any, ...]
     weights: FeatureWeights
-    size: int
-    source: str
 
     @property
     def depends(self) -> list[bytes]:

@@ -43,10 +43,6 @@ class ProgramWork(Work):
         `{samples}` (more hypotheses), `{graph}` (search graphs), `{weights}` and `{work}` become
         the files of a shard, and its folder. Without `{source}` the program reads the text from
         stdin; without `{nbest}` it prints the list.
-    size
-        The size of the lists.
-    source
-        The file that the lines come from, for messages.
     folder
         Where the program runs, if that folder is there.
     timeout_seconds
@@ -67,8 +63,6 @@ class ProgramWork(Work):
 
     name: str
     command: tuple[str, ...]
-    size: int
-    source: str
     folder: Path
     timeout_seconds: float
     extra: tuple[str, ...] = ()

@@ -50,11 +50,20 @@ class Shard(NamedTuple):
         return f"segments {self.lines[0][0] + 1} to {self.lines[-1][0] + 1} of {source}"
 
 
+@dataclass(frozen=True, kw_only=True)
 class Work(ABC):
-    """The work of a decoder for some weights, as plain data that can be sent elsewhere."""
+    """The work of a decoder for some weights, as plain data that can be sent elsewhere.
 
+    Parameters
+    ----------
+    size
+        The size of the lists to make.
+    source
+        The file that the lines are of, for messages.
+    """
+
+    size: int
     source: str
-    """The file that the lines are of, for messages."""
 
     @property
     @abstractmethod

@@ -290,16 +290,14 @@ class LineWork(Work):
     ----------
     command
         Program and arguments.
-    told
+    sent_weights
         The weights that it is told.
-    size, source, timeout_seconds, fitting
+    timeout_seconds, fitting
         As of `ProgramWork`; the seconds are the limit of one answer.
     """
 
     command: tuple[str, ...]
     sent_weights: FeatureWeights
-    size: int
-    source: str
     timeout_seconds: float
     fitting: Fitting
 

@@ -246,10 +246,8 @@ class ThotWork(_shards.Work):
         The task of a process, which loads models, see `_thot_worker`.
     trained
         The record of the models: what they were trained on, and how.
-    weights, size
-        The weights and the size of the lists to make.
-    source
-        The file that the lines come from, for messages.
+    weights
+        The weights, in the order of `NAMES`.
     timeout_seconds
         See `Thot`.
     """
@@ -257,8 +255,6 @@ class ThotWork(_shards.Work):
     task: str
     trained: str
     weights: tuple[float, ...]
-    size: int
-    source: str
     timeout_seconds: float
 
     @property

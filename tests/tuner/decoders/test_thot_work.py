@@ -45,7 +45,7 @@ def worker(tmp_path, monkeypatch):
 
 
 def run(words, tmp_path, threads=2, task="re:", patience=600):
-    work = ThotWork(task, "", (1.0,), 1, "text", timeout_seconds=patience)
+    work = ThotWork(task, "", (1.0,), size=1, source="text", timeout_seconds=patience)
     decode_lines(
         work,
         [word.encode() for word in words],
