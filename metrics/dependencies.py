@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -25,20 +25,9 @@ _KINDS = {"dlh": DLH, "dl": DL, "lh": LH, "dh": DH}
 """The parts of a link (dependent, label, head) that make an item of a decomposition."""
 
 
-class ItemCounts(NamedTuple):
-    """Expected counts of H hypotheses, a column for each of C decompositions.
-
-    Parameters
-    ----------
-    match : (H, C) float64
-        Sum over items of min(expected count, that in the reference).
-    hyp, ref : (H, C) float64
-        Sum over items of the expected count in the hypothesis, in the reference.
-    """
-
-    match: FloatArray
-    hyp: FloatArray
-    ref: FloatArray
+COUNTED = ("match", "hyp", "ref")
+"""The expected counts of each decomposition: the sum over items of the smaller count, of that in
+the hypothesis, of that in the reference."""
 
 
 def decompositions(of: str) -> tuple[str, ...]:
@@ -106,7 +95,7 @@ class _DependencyMatch(Metric):
     def stat_names(self) -> tuple[str, ...]:
         """Expected counts that match, in the hypothesis, in the reference: `match_dl`, ..."""
         return tuple(
-            f"{counted}_{name}" for name in self.of.split("+") for counted in ItemCounts._fields
+            f"{counted}_{name}" for name in self.of.split("+") for counted in COUNTED
         )
 
     def stats(self, batch: Batch) -> FloatArray:
@@ -120,12 +109,12 @@ class _DependencyMatch(Metric):
         names = decompositions(self.of)
         need = next(iter(self.needs), None)
         batch = batch.changed(lambda texts: _only(texts, need))  # less is cut per reference
-
-        def stats(single: Batch) -> FloatArray:
-            counts = np.stack(item_counts(single, need, names), axis=-1)
-            return counts.reshape(len(counts), 3 * len(names))
-
-        return _shared.best_reference(batch, stats, self.score, rounding=_shared.ROUNDING)
+        return _shared.best_reference(
+            batch,
+            lambda single: item_counts(single, need, names),
+            self.score,
+            rounding=_shared.ROUNDING,
+        )
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the score in 0..1 (...) of stats (..., 3C)."""
@@ -194,8 +183,8 @@ class MuPr(_DependencyMatch):
     combination: ClassVar[Combination] = "mu-pr"  # type: ignore[misc]  # no option here
 
 
-def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCounts:
-    """Count the items of each hypothesis and of the one reference of its segment.
+def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> FloatArray:
+    """Return (H, 3C): `COUNTED` for each hypothesis and the one reference of its segment.
 
     A text without a parse has no links; its n-grams count all the same.
 
@@ -215,8 +204,8 @@ def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCount
     """
     if (np.diff(batch.reference_offsets) != 1).any():
         raise ValueError("item counts are of one reference a segment; see each_reference")
-    shape = (len(batch.hypotheses), len(of))
-    counts = ItemCounts(np.empty(shape), np.empty(shape), np.empty(shape))
+    counts = np.empty((len(batch.hypotheses), 3 * len(of)))
+    match, hyp, ref = (counts[:, k::3] for k in range(3))
     per_segment = np.diff(batch.offsets)
     orders = [(c, int(name[0]) - 1) for c, name in enumerate(of) if name not in _KINDS]
     if orders:
@@ -225,20 +214,20 @@ def item_counts(batch: Batch, need: Need | None, of: Sequence[str]) -> ItemCount
         references = batch.references.tokens.lengths.astype(np.float64)
         totals = _shared.totals(_shared.hypothesis_lengths(batch), longest)
         reference_totals = np.repeat(_shared.totals(references, longest), per_segment, axis=0)
-        counts.match[:, columns] = _shared.matched(batch, longest)[:, lengths]
-        counts.hyp[:, columns] = totals[:, lengths]
-        counts.ref[:, columns] = reference_totals[:, lengths]
+        match[:, columns] = _shared.matched(batch, longest)[:, lengths]
+        hyp[:, columns] = totals[:, lengths]
+        ref[:, columns] = reference_totals[:, lengths]
     kinds = [(c, _KINDS[name]) for c, name in enumerate(of) if name in _KINDS]
     if kinds:
         columns = [c for c, _ in kinds]
-        counts.match[:, columns], sums, reference_sums = link_matches(
+        match[:, columns], sums, reference_sums = link_matches(
             _linked(batch.hypotheses, need),
             _linked(batch.references, need),
             np.ascontiguousarray(batch.offsets, dtype=np.int64),
             np.array([kind for _, kind in kinds]),
         )
-        counts.hyp[:, columns] = sums[:, np.newaxis]
-        counts.ref[:, columns] = np.repeat(reference_sums, per_segment)[:, np.newaxis]
+        hyp[:, columns] = sums[:, np.newaxis]
+        ref[:, columns] = np.repeat(reference_sums, per_segment)[:, np.newaxis]
     return counts
 
 

@@ -139,10 +139,10 @@ class LearnedFeatures:
         for group, of, need in groups:
             if group in self.groups:
                 counts = dependencies.item_counts(single, need, of)
-                shares = [
-                    _shared.quotient(counts.match, total) for total in (counts.hyp, counts.ref)
-                ]
-                parts.append(np.stack(shares, axis=-1).reshape(len(counts.match), -1))
+                shares = np.empty((len(counts), 2 * len(of)))
+                for side in (0, 1):
+                    shares[:, side::2] = _shared.quotient(counts[:, 0::3], counts[:, side + 1 :: 3])
+                parts.append(shares)
         if "B" in self.groups:
             length = _shared.one_length(single)
             excess = (_shared.hypothesis_lengths(single) - length) / np.maximum(length, 1.0)

@@ -4,10 +4,9 @@ Popović and Ney, WMT 2009; formulas in docs/metrics/pos.md.
 """
 
 from dataclasses import replace
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from . import _shared, bleu
@@ -133,19 +132,11 @@ class _TagBleu(bleu.Bleu):
 
     Parameters
     ----------
-    max_order
-        The longest n-gram.
-    reflen
-        The reference length of a segment, as in `bleu`: the one `closest` to that of the
-        hypothesis, the `shortest`, or the `average`.
     smooth
         How to count an order without a match, as in `bleu`: `none`, `exp`, `mteval`, `add1` or
         Moses' `moses+1`, `floor` (0.1 matches) or `add-k` (k = 1).
     """
 
-    max_order: Annotated[int, Ge(1), Le(16)] = 4
-    reflen: _shared.ReferenceLength = "closest"
-    smooth: bleu.Smoothing = "none"
     smooth_value: ClassVar[None] = None  # type: ignore[misc]  # no option here
 
     needs: ClassVar[frozenset[Need]] = frozenset({"tags"})

@@ -327,32 +327,20 @@ class CachedAnnotator:
     def _answers(
         self, sentences: Sequence[Words], request: AnnotationRequest
     ) -> Iterator[tuple[int, Annotation | None]]:
-        """Yield the number of each sentence and one answer, in any order."""
-        answered = 0
-        with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
-            for numbered in self._numbered(sentences, request):
-                answered += 1
-                yield numbered
-        if answered != len(sentences):
-            raise ProgramError(
-                f"annotator {self._name}: {counted(answered, 'answer')} to "
-                f"{counted(len(sentences), 'sentence')}"
-            )
+        """Yield the number of each sentence and one answer, in any order.
 
-    def _numbered(
-        self, sentences: Sequence[Words], request: AnnotationRequest
-    ) -> Iterator[tuple[int, Annotation | None]]:
-        """Let processes here annotate sentences or, in shards, the workers of a cluster.
-
-        Parses in files are looked up here, where the files are.
+        Processes here annotate sentences or, in shards, the workers of a cluster. Parses in files
+        are looked up here, where the files are.
         """
         annotator, count = self._annotator, len(sentences)
         show, workers = self._context.progress, self._context.cluster
+        fault = faults_at(f"annotator {self._name}", AnnotatorError, ProgramError)
         if workers is None or annotator.looks_up:
-            answers = annotator.annotate(sentences, request, processes=self._processes)
-            for number, answer in enumerate(answers):
-                yield number, answer
-                show("annotating", number + 1, count)
+            with fault:
+                answers = annotator.annotate(sentences, request, processes=self._processes)
+                for number, answer in enumerate(answers):
+                    yield number, answer
+                    show("annotating", number + 1, count)
             return
 
         def name_of(shard: int) -> str:
@@ -364,10 +352,11 @@ class CachedAnnotator:
             for begin in range(0, count, SHARD)
         ]
         done = 0
-        for shard, part in workers.run(annotated_shard, tasks, name_of=name_of):
-            done += len(part)
-            show("annotating", done, count)
-            yield from enumerate(part, shard * SHARD)
+        with fault:
+            for shard, part in workers.run(annotated_shard, tasks, name_of=name_of):
+                done += len(part)
+                show("annotating", done, count)
+                yield from enumerate(part, shard * SHARD)
 
     def _check_failures(self, places: Sequence[int], sentence_records: _Found) -> None:
         """Stop if too many fail; these are not kept, because the reason may go away."""
