@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from pydantic.dataclasses import dataclass
+
 from ...base.errors import AnnotatorError, counted, faults_at
 from ...texts.annotator import Annotation, AnnotationRequest, Annotator
 from . import _models, _tokens
@@ -23,15 +25,24 @@ def key(tokens: Sequence[str]) -> str:
     return " ".join(map(_tokens.comparable, tokens))
 
 
+@dataclass(frozen=True)
 class FileAnnotator(Annotator):
-    """An annotator that looks sentences up in files; `files` is its first field."""
+    """Looks sentences up in files.
+
+    Parameters
+    ----------
+    files : list of paths
+        Plain, .gz, .bz2, .xz or .zst.
+    missing : error or unparsed
+        The treatment of a sentence that no file has: an error, or it counts as unparsed.
+    """
+
+    files: tuple[Path, ...]
+    missing: Missing = "error"
 
     looks_up: ClassVar[bool] = True
     version: ClassVar[int]
     """Part of the fingerprint: raised when more or something else is made of a file."""
-
-    files: tuple[Path, ...]
-    missing: Missing
 
     @abstractmethod
     def read(self) -> Mapping[str, Any]:

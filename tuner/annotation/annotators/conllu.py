@@ -14,7 +14,7 @@ from ...base.warn import warn
 from ...texts.annotator import Annotation, AnnotationRequest, Heads, Layer
 from . import _conllu, _lookup, _tokens, _trees
 from ._conllu import ConlluTree, Tagset
-from ._lookup import FileAnnotator, Missing
+from ._lookup import FileAnnotator
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,11 @@ class Conllu(FileAnnotator):
 
     Parameters
     ----------
-    files : list of paths
-        CoNLL-U, plain, .gz, .bz2, .xz or .zst.
     tagset : upos, xpos, upos+feats or xpos+feats
         The columns that make the tag of a word. An empty XPOS is replaced by UPOS, and vice versa.
-    missing : error or unparsed
-        The treatment of a sentence that no file has: an error, or it counts as unparsed.
     """
 
-    files: tuple[Path, ...]
     tagset: Tagset = "xpos"
-    missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "heads", "tree", "parses"})
     version: ClassVar[int] = 2

@@ -15,7 +15,7 @@ from ...base.errors import InputError, counted, faults_at
 from ...base.files import read_lines
 from ...texts.annotator import Annotation, AnnotationRequest, Layer
 from . import _conllu, _lookup, _trees
-from ._lookup import FileAnnotator, Missing
+from ._lookup import FileAnnotator
 from ._trees import Tree
 
 _HEADER = re.compile(r"([0-9]{1,9})[ \t]+([^(].*)")
@@ -33,17 +33,11 @@ class Ptb(FileAnnotator):
 
     Parameters
     ----------
-    files : list of paths
-        Plain, .gz, .bz2, .xz or .zst.
     log_base : number above 1
         Scores of parses are logarithms to this base. Charniak's parser uses 2.
-    missing : error or unparsed
-        The treatment of a sentence that no file has: an error, or it counts as unparsed.
     """
 
-    files: tuple[Path, ...]
     log_base: Annotated[float, Gt(1)] = 2.0
-    missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset({"tags", "tree", "parses"})
     version: ClassVar[int] = 1

@@ -10,7 +10,7 @@ from ...base.errors import InputError
 from ...base.files import read_lines
 from ...texts.annotator import Annotation, AnnotationRequest, Layer
 from . import _columns, _drs_files, _lookup, _meaning
-from ._lookup import FileAnnotator, Missing
+from ._lookup import FileAnnotator
 from ._meaning import Analysed, Fault, is_one_word
 
 NAMES: dict[Layer, str] = {
@@ -37,17 +37,7 @@ class Semantics(FileAnnotator):
     Propositions, clauses of the Parallel Meaning Bank with token positions, Boxer's XML, or JSON
     lines. Analyses of one sentence from several files are combined; if two are of the same kind,
     the first counts.
-
-    Parameters
-    ----------
-    files : list of paths
-        Plain, .gz, .bz2, .xz or .zst.
-    missing : error or unparsed
-        The treatment of a sentence that no file has: an error, or it counts as unparsed.
     """
-
-    files: tuple[Path, ...]
-    missing: Missing = "error"
 
     gives: ClassVar[frozenset[Layer]] = frozenset(NAMES)
     version: ClassVar[int] = 1
