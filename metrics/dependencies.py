@@ -94,9 +94,7 @@ class _DependencyMatch(Metric):
     @property
     def stat_names(self) -> tuple[str, ...]:
         """Expected counts that match, in the hypothesis, in the reference: `match_dl`, ..."""
-        return tuple(
-            f"{counted}_{name}" for name in self.of.split("+") for counted in COUNTED
-        )
+        return tuple(f"{counted}_{name}" for name in self.of.split("+") for counted in COUNTED)
 
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 3C) in the order of `stat_names`, against the reference that scores best.

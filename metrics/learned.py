@@ -141,7 +141,9 @@ class LearnedFeatures:
                 counts = dependencies.item_counts(single, need, of)
                 shares = np.empty((len(counts), 2 * len(of)))
                 for side in (0, 1):
-                    shares[:, side::2] = _shared.quotient(counts[:, 0::3], counts[:, side + 1 :: 3])
+                    shares[:, side::2] = _shared.quotient(
+                        counts[:, 0::3], counts[:, side + 1 :: 3]
+                    )
                 parts.append(shares)
         if "B" in self.groups:
             length = _shared.one_length(single)

@@ -46,17 +46,17 @@ class Semantics(FileAnnotator):
         """Read the sentences of the files, by the key of each."""
         entries: dict[str, _Known] = {}
         for path in self.files:
-            count = 0
-            for count, sentence in enumerate(_sentences(path), 1):
+            sentences = list(_sentences(path))
+            if not sentences:
+                raise InputError(
+                    f"{path}: no sentence; expected roles or discourse representations"
+                )
+            for sentence in sentences:
                 key, where = _lookup.key(sentence.tokens), f"{path}:{sentence.line}"
                 layers = entries.setdefault(key, _Known(where, sentence.tokens, {})).layers
                 for layer in NAMES:
                     if analysis := getattr(sentence, layer):
                         layers.setdefault(layer, analysis)
-            if not count:
-                raise InputError(
-                    f"{path}: no sentence; expected roles or discourse representations"
-                )
         return entries
 
     def has(self) -> frozenset[Layer]:
