@@ -343,19 +343,17 @@ def _find_phrases(
 
 
 @borrower
-def _is_at(start: int, k: int, order: IntArray, n: int, table: FoundPhrases) -> bool:
+def _is_at(start: int, k: int, order: IntArray, table: FoundPhrases) -> bool:
     """Return whether the hypothesis, in this order, has phrase k at `start`."""
-    phrases, words = table.rows, table.words
-    same, i = 0 <= start <= n - phrases[k, SIZE], 0
-    while same and i < phrases[k, SIZE]:
-        same = order[start + i] == words[phrases[k, BEGIN] + i]
+    size, begin, i = table.rows[k, SIZE], table.rows[k, BEGIN], 0
+    while i < size and order[start + i] == table.words[begin + i]:
         i += 1
-    return bool(same)
+    return bool(i == size)
 
 
 @borrower
 def _phrase_cost(
-    i: int, k: int, costs: IntArray, places: Places, order: IntArray, n: int, table: FoundPhrases
+    i: int, k: int, costs: IntArray, places: Places, order: IntArray, table: FoundPhrases
 ) -> int:
     """Return the cost of the cell in row i after phrase k, reached by that phrase.
 
@@ -366,7 +364,7 @@ def _phrase_cost(
     if (
         start >= 0
         and places.low[start] <= before < places.high[start]
-        and _is_at(start, k, order, n, table)
+        and _is_at(start, k, order, table)
     ):
         return int(costs[places.at[start] + before] + phrases[k, COST])
     return OUT_OF_REACH
@@ -436,7 +434,7 @@ def _fill(
             price[codes[k] // KINDS] = substitute
         if count > 0:
             for k in range(ends[begin], ends[high]):
-                cost = _phrase_cost(i, k, costs, places, order, n, table)
+                cost = _phrase_cost(i, k, costs, places, order, table)
                 least = min(least, cost)
                 for j in range(phrases[k, START] + phrases[k, TAKES], high):
                     if costs[here + j] <= cost:
@@ -478,9 +476,8 @@ def _trace(
         here, phrase = costs[places.at[i] + j], -1
         if count > 0:
             for k in range(table.ends[j], table.ends[j + 1]):
-                if phrase < 0 and here == _phrase_cost(
-                    i, k, costs, places, places.order, size.n, table
-                ):
+                cost = _phrase_cost(i, k, costs, places, places.order, table)
+                if phrase < 0 and here == cost:
                     phrase = k
         kind = -1  # no pair of words
         if i > 0 and j > 0:
@@ -617,7 +614,7 @@ def _spans(
             for by_start in range(starts[r + b], starts[r + b + 1]):
                 k = phrases[by_start, BY_START]
                 above, end = a + phrases[k, SIZE], b + phrases[k, TAKES]
-                if above <= longest and end <= widest and _is_at(h + a, k, order, size.n, table):
+                if above <= longest and end <= widest and _is_at(h + a, k, order, table):
                     spans[above, end] = max(spans[above, end], MATCHING)
     return longest, widest
 
