@@ -181,6 +181,22 @@ def test_a_metric_that_is_zero_everywhere_returns_the_start_and_says_so(tmp_path
                for line in found.warnings)  # fmt: skip
 
 
+def test_a_start_that_no_weights_beat_is_said(tmp_path):
+    """The weight's sign is right for one segment only, and more errors are in the first."""
+    text = (
+        "0 ||| the cat sat ||| F= 1 ||| 0\n0 ||| x y z ||| F= 0 ||| 0\n"
+        "1 ||| a dog ran home ||| F= 0 ||| 0\n1 ||| a dog ran x ||| F= 1 ||| 0\n"
+    )
+    for weight, is_said in ((1.0, True), (-1.0, False)):
+        said = []
+        starts = (FeatureWeights({"F": (weight,)}),)
+        optimize(tmp_path, "wer", text=text, said=said, starts=starts)
+        lines = [line for line in said if "no weights were found under which it is better" in line]
+        assert [line.startswith("wer ↓ is 14.29 under the start") for line in lines] == (
+            [True] * is_said
+        )
+
+
 @pytest.mark.parametrize("optimizer", families.names("optimizer"))
 def test_a_start_of_zeros_ends_in_finite_weights(tmp_path, optimizer):
     start = FeatureWeights({"LM0": (0.0, 0.0), "WP0": (0.0,)})
