@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from portmert.metrics._base import IntArray
 
@@ -28,6 +28,10 @@ TABLES = "*best_recog/*"
 _BLOCK = 1 << 21
 """Bytes of a list that are parsed at once. With fewer each word is looked up more often."""
 
+_ITEMS = 64
+"""Records that become columns at once: so few that the processor's cache holds them."""
+
+_T = TypeVar("_T")
 Place = int | str
 """Where something stands in a list: the number of its line from 1, or a way through its JSON."""
 
@@ -69,6 +73,24 @@ class Hypothesis(NamedTuple):
     rank: int | None = None
 
 
+class Columns(NamedTuple):
+    """Hypotheses that stand one after another, column by column; see `Hypothesis`."""
+
+    places: Sequence[Place]
+    segments: Sequence[int | str]
+    texts: Sequence[str]
+    features: Sequence[Mapping[str, float | list[float]]]
+    scores: Sequence[float]
+    links: Sequence[list[tuple[int, int]] | None]
+    records: Sequence[dict[str, Any] | None]
+    ranks: Sequence[int | None]
+
+    @classmethod
+    def of(cls, hypotheses: Sequence[Hypothesis]) -> Columns:
+        """Return the columns of hypotheses, at least one."""
+        return cls(*zip(*hypotheses, strict=True))
+
+
 class Failed(NamedTuple):
     """A segment without an answer, and why."""
 
@@ -78,6 +100,23 @@ class Failed(NamedTuple):
 
 
 Record = Hypothesis | Failed
+
+
+def in_blocks(items: Iterator[_T]) -> Iterator[list[_T]]:
+    """Yield what a file has in blocks; those before a fault come first: they may have one too."""
+    block: list[_T] = []
+    try:
+        for item in items:
+            block.append(item)
+            if len(block) == _ITEMS:
+                yield block
+                block = []
+    except InputError:
+        if block:
+            yield block
+        raise
+    if block:
+        yield block
 
 
 @dataclass

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -20,22 +20,17 @@ from ...base.columns import DROP, INDEX_KEYS
 from ...base.errors import InputError, counted, shown
 from ...base.numbers import FINITE, LARGEST, bounded
 from ...texts._token_kernels import intern_tokens
-from .._merging_kernels import Rows
 from ..merging import ListArrays, beyond, empty_rows, extend_rows
-from ..records import Hypothesis, ListFile, Place, Record
+from ..records import Columns, Failed, ListFile, Place
 
 if TYPE_CHECKING:
     from ._base import Reader
 
 _ID = re.compile(r"[0-9]{1,9}")
 _BATCH = 4096
-"""Records that become arrays at once."""
+"""Hypotheses that become rows at once."""
 _KEYS = ", ".join(INDEX_KEYS)
 _OWN_FILES = "give several lists of a segment as files of their own"
-
-
-_Origin = tuple[Place, int | str, int | None]
-"""Where a hypothesis stands, the id of its segment, its number there."""
 
 
 def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
@@ -51,35 +46,117 @@ def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArr
 
 
 def _arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
-    origins: list[_Origin] = []
-    places: dict[int | str, Place] = {}
-    rows, first, names = empty_rows(0, features=0, stats=0), None, dict[str, int]()
-    for records in _batches(reader.records(file)):
-        hypotheses = []
-        for record in records:
-            places.setdefault(record.segment, record.place)
-            if isinstance(record, Hypothesis):
-                hypotheses.append(record)
-            elif not file.names.drop:
-                file.fail(record.place, f"id '{record.segment}': {record.reason}; {DROP}")
+    gathered = _Gathered(file, vocabulary)
+    try:
+        for block in reader.columns(file):
+            if isinstance(block, Columns):
+                gathered.add(block)
             else:
-                file.names.failed[record.segment] = record.reason
-        if not hypotheses:
-            continue
-        if first is None:
-            first = hypotheses[0]
-            names = _checked_sizes(file, first)
-            rows = empty_rows(0, features=sum(names.values()), stats=0)
-        extend_rows(rows, _rows_of(file, hypotheses, names, vocabulary, first.links is not None))
-        origins += [(each.place, each.segment, each.rank) for each in hypotheses]
-    if first is None:
-        raise InputError(f"{file.where}: no hypothesis in the file")
-    rows = rows._replace(segments=_segments(reader, file, origins, places))
-    ranks = [rank for *_, rank in origins]
-    if reader.are_unique:
-        ranks = _ranks_of_records(file, origins, reader.first_rank)
-    rows = rows._replace(ranks=np.array([] if None in ranks else ranks, dtype=np.int32))
-    return ListArrays(rows, tuple(names.items()), (), first.links is not None, file.where)
+                gathered.add_failed(block)
+    except InputError:
+        gathered.make_rows()  # their fault would be the earlier one
+        raise
+    gathered.make_rows()
+    return gathered.arrays(reader)
+
+
+class _Gathered:
+    """The hypotheses of a file as they come; their rows are made in large blocks."""
+
+    def __init__(self, file: ListFile, vocabulary: Vocabulary) -> None:
+        self.file, self.vocabulary = file, vocabulary
+        self.rows = empty_rows(0, features=0, stats=0)
+        self.sizes: dict[str, int] = {}
+        self.is_linked = False
+        self.first_places: dict[int | str, Place] = {}  # of each id
+        self.places: list[Place] = []
+        self.segments: list[int | str] = []
+        self.ranks: list[int | None] = []
+        # Of the hypotheses that have no rows yet:
+        self.texts: list[str] = []
+        self.scores: list[float] = []
+        self.links: list[list[tuple[int, int]] | None] = []
+        self.features: list[FloatArray] = []
+
+    def add_failed(self, failed: Failed) -> None:
+        """Note a segment without an answer, or refuse it."""
+        self.first_places.setdefault(failed.segment, failed.place)
+        if not self.file.names.drop:
+            self.file.fail(failed.place, f"id '{failed.segment}': {failed.reason}; {DROP}")
+        self.file.names.failed[failed.segment] = failed.reason
+
+    def add(self, block: Columns) -> None:
+        """Add hypotheses."""
+        for segment, place in zip(block.segments, block.places, strict=True):
+            self.first_places.setdefault(segment, place)
+        if not self.places:
+            self.sizes = _checked_sizes(self.file, block.places[0], block.features[0])
+            self.is_linked = block.links[0] is not None
+            self.rows = empty_rows(0, features=sum(self.sizes.values()), stats=0)
+        self.features.append(_features(self.file, block, self.sizes))
+        self.places += block.places
+        self.segments += block.segments
+        self.ranks += block.ranks
+        self.texts += block.texts
+        self.scores += block.scores
+        self.links += block.links
+        if len(self.texts) >= _BATCH:
+            self.make_rows()
+
+    def make_rows(self) -> None:
+        """Make rows of the hypotheses that have none yet; segments and ranks come last."""
+        if not self.texts:
+            return
+        tokens, offsets = _interned(self.texts, self.vocabulary)
+        links = self._checked_links(np.diff(offsets))
+        rows = empty_rows(len(self.texts), features=0, stats=0)._replace(
+            tokens=tokens,
+            token_offsets=offsets,
+            features=np.concatenate(self.features),
+            scores=np.array(self.scores, dtype=np.float64) + 0.0,
+            links=links.values,
+            link_offsets=links.offsets,
+        )
+        extend_rows(self.rows, rows)
+        for column in (self.texts, self.scores, self.links, self.features):
+            column.clear()
+
+    def _checked_links(self, lengths: IntArray) -> Ragged:
+        """Return the links of texts with these numbers of tokens; empty without alignments."""
+        places = self.places[-len(self.links) :]
+        are_linked = [links is not None for links in self.links]
+        if (not self.is_linked) in are_linked:
+            has, first = ("no", "one") if self.is_linked else ("a", "none")
+            self.file.fail(
+                places[are_linked.index(not self.is_linked)],
+                f"{has} word alignment, the first hypothesis has {first}",
+            )
+        links = Ragged.from_rows([links or [] for links in self.links], 2)
+        rows = np.repeat(np.arange(len(links)), links.lengths)
+        for wrong in np.flatnonzero(links.values[:, 1] >= lengths[rows])[:1].tolist():
+            source, target = links.values[wrong].tolist()
+            self.file.fail(
+                places[int(rows[wrong])],
+                f"{source}-{target} is out of range, the hypothesis has "
+                f"{counted(int(lengths[rows[wrong]]), 'token')} (positions count from 0)",
+            )
+        return links
+
+    def arrays(self, reader: Reader) -> ListArrays:
+        """Return the arrays of all hypotheses."""
+        if not self.places:
+            raise InputError(f"{self.file.where}: no hypothesis in the file")
+        numbers = _numbers(reader, self.file, self.first_places)
+        ranks = self.ranks
+        if reader.are_unique:
+            ranks = _ranks_of_records(
+                self.file, self.places, self.segments, ranks, reader.first_rank
+            )
+        rows = self.rows._replace(
+            segments=np.array([numbers[name] for name in self.segments], dtype=np.int64),
+            ranks=np.array([] if None in ranks else ranks, dtype=np.int32),
+        )
+        return ListArrays(rows, tuple(self.sizes.items()), (), self.is_linked, self.file.where)
 
 
 @contextmanager
@@ -94,66 +171,19 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
-    """Yield records; those before a fault come first, as theirs would be the earlier fault."""
-    batch: list[Record] = []
-    fault: InputError | None = None
-    try:
-        for record in records:
-            batch.append(record)
-            if len(batch) == _BATCH:
-                yield batch
-                batch = []
-    except InputError as error:
-        fault = error
-    if batch:
-        yield batch
-    if fault is not None:
-        raise fault
-
-
-def _rows_of(
-    file: ListFile,
-    hypotheses: Sequence[Hypothesis],
-    sizes: dict[str, int],
-    vocabulary: Vocabulary,
-    is_linked: bool,
-) -> Rows:
-    """Return the rows of some hypotheses, without segments and ranks."""
-    features = _features(file, hypotheses, sizes)
-    tokens, offsets = _interned([hypothesis.text for hypothesis in hypotheses], vocabulary)
-    rows = empty_rows(len(hypotheses), features=0, stats=0)._replace(
-        tokens=tokens,
-        token_offsets=offsets,
-        features=features,
-        scores=np.array([hypothesis.score for hypothesis in hypotheses]) + 0.0,
-    )
-    links = _links(file, hypotheses, np.diff(offsets), is_linked)
-    return rows._replace(links=links.values, link_offsets=links.offsets)
-
-
-def _segments(
-    reader: Reader,
-    file: ListFile,
-    origins: Sequence[_Origin],
-    places: dict[int | str, Place],
-) -> IntArray:
-    """Return (n,) the number of the segment of each hypothesis.
-
-    Parameters
-    ----------
-    places
-        Where each id stands first.
-    """
-    id_base = reader.id_base(file, [name for name in places if isinstance(name, str)])
+def _numbers(
+    reader: Reader, file: ListFile, first_places: dict[int | str, Place]
+) -> dict[int | str, int]:
+    """Return the number of the segment of each id."""
+    id_base = reader.id_base(file, [name for name in first_places if isinstance(name, str)])
     numbers: dict[int | str, int] = {}
-    for name, place in places.items():
+    for name, place in first_places.items():
         if isinstance(name, int):
             numbers[name] = _checked_number(file, place, str(name))
         else:
             is_number = id_base and name.isdecimal()
             numbers[name] = _number(file, place, str(int(name) - id_base) if is_number else name)
-    return np.array([numbers[segment] for _, segment, _ in origins], dtype=np.int64)
+    return numbers
 
 
 def _number(file: ListFile, place: Place, segment: str) -> int:
@@ -176,14 +206,12 @@ def _checked_number(file: ListFile, place: Place, segment: str) -> int:
     return number
 
 
-def _features(
-    file: ListFile, hypotheses: Sequence[Hypothesis], sizes: dict[str, int]
-) -> FloatArray:
+def _features(file: ListFile, columns: Columns, sizes: dict[str, int]) -> FloatArray:
     """Return (n, F) values without -0.0; `sizes` are those of the first hypothesis of the list."""
-    table = _as_numbers(_flat_values(hypotheses, sizes))
+    table = _as_numbers(_flat_values(columns.features, sizes))
     if table is None:
-        table = _slow_features(file, hypotheses, sizes)
-    return table.reshape(len(hypotheses), sum(sizes.values())) + 0.0
+        table = _slow_features(file, columns, sizes)
+    return table.reshape(len(columns.texts), sum(sizes.values())) + 0.0
 
 
 def _as_numbers(values: list[Any]) -> FloatArray | None:
@@ -196,35 +224,35 @@ def _as_numbers(values: list[Any]) -> FloatArray | None:
     return table if are_numbers and np.all(np.abs(table) <= LARGEST) else None
 
 
-def _flat_values(hypotheses: Sequence[Hypothesis], sizes: dict[str, int]) -> list[Any]:
+def _flat_values(
+    features: Sequence[Mapping[str, float | list[float]]], sizes: dict[str, int]
+) -> list[Any]:
     """Return the values of all hypotheses; nothing if features or their sizes differ."""
-    keys, values = sizes.keys(), list[Any]()
-    for hypothesis in hypotheses:
-        features = hypothesis.features
-        if features.keys() != keys:
+    names, values = sizes.keys(), list[Any]()
+    for by_name in features:
+        if by_name.keys() != names:
             return []
-        values += map(features.__getitem__, keys)
+        values += map(by_name.__getitem__, names)
     if list not in set(map(type, values)):
         return values if set(sizes.values()) <= {1} else []
     values = [value if type(value) is list else [value] for value in values]
-    if list(map(len, values)) != [*sizes.values()] * len(hypotheses):
+    if list(map(len, values)) != [*sizes.values()] * len(features):
         return []
     return [*chain.from_iterable(values)]
 
 
-def _slow_features(
-    file: ListFile, hypotheses: Sequence[Hypothesis], sizes: dict[str, int]
-) -> FloatArray:
+def _slow_features(file: ListFile, columns: Columns, sizes: dict[str, int]) -> FloatArray:
     """Return the values of features; raise the error of the first hypothesis with a fault."""
     values: list[float] = []
-    for hypothesis in hypotheses:
-        own_sizes = _checked_sizes(file, hypothesis)
+    for place, features in zip(columns.places, columns.features, strict=True):
+        in_order = (*(name for name in sizes if name in features), *features)
+        own_sizes = _checked_sizes(file, place, {name: features[name] for name in in_order})
         if own_sizes != sizes:
             file.fail(
-                hypothesis.place,
+                place,
                 f"features {_in_words(own_sizes)}, the first hypothesis has {_in_words(sizes)}",
             )
-        values += chain.from_iterable(_as_list(hypothesis.features[name]) for name in sizes)
+        values += chain.from_iterable(_as_list(features[name]) for name in sizes)
     return np.array(values, dtype=np.float64)
 
 
@@ -232,10 +260,12 @@ def _as_list(value: float | list[float]) -> list[float]:
     return value if isinstance(value, list) else [value]
 
 
-def _checked_sizes(file: ListFile, hypothesis: Hypothesis) -> dict[str, int]:
+def _checked_sizes(
+    file: ListFile, place: Place, features: Mapping[str, float | list[float]]
+) -> dict[str, int]:
     """Return the number of values of each feature; raise the error of one that is no number."""
-    place, sizes = hypothesis.place, {}
-    for name, value in hypothesis.features.items():
+    sizes = {}
+    for name, value in features.items():
         parts = _as_list(value)
         if not parts:
             file.fail(place, f"feature {name} has no value")
@@ -270,35 +300,20 @@ def _interned(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[TokenArray,
     return (numbers[local] if len(numbers) else local), offsets
 
 
-def _links(
-    file: ListFile, hypotheses: Sequence[Hypothesis], lengths: IntArray, is_linked: bool
-) -> Ragged:
-    """Return the links of hypotheses with these numbers of tokens; empty without alignments."""
-    for hypothesis in hypotheses:
-        if (hypothesis.links is None) == is_linked:
-            has, first = ("no", "one") if is_linked else ("a", "none")
-            file.fail(hypothesis.place, f"{has} word alignment, the first hypothesis has {first}")
-    links = Ragged.from_rows([hypothesis.links or [] for hypothesis in hypotheses], 2)
-    rows = np.repeat(np.arange(len(links)), links.lengths)
-    for first in np.flatnonzero(links.values[:, 1] >= lengths[rows])[:1].tolist():
-        file.fail(
-            hypotheses[int(rows[first])].place,
-            f"{links.values[first, 0]}-{links.values[first, 1]} is out of range, the hypothesis "
-            f"has {counted(int(lengths[rows[first]]), 'token')} (positions count from 0)",
-        )
-    return links
-
-
 def _ranks_of_records(
-    file: ListFile, origins: Sequence[_Origin], first_rank: int | None
+    file: ListFile,
+    places: Sequence[Place],
+    segments: Sequence[int | str],
+    ranks: list[int | None],
+    first_rank: int | None,
 ) -> list[int | None]:
     """Return ranks from 1; raise the error of a record that stands twice."""
-    ranks = [rank for *_, rank in origins]
     numbers = [rank for rank in ranks if rank is not None]
     if not numbers or (len(numbers) == len(ranks) and min(numbers) == max(numbers) > 1):
-        _check_together(file, origins)
+        _check_together(file, list(zip(segments, places, strict=True)))
         return [None] * len(ranks)
     first = min(1, *numbers) if first_rank is None else first_rank
+    origins = list(zip(places, segments, ranks, strict=True))
     with_ranks = {segment for _, segment, rank in origins if rank is not None}
     first_places: dict[tuple[str | int, int], Place] = {}
     sizes: Counter[str | int] = Counter()
@@ -318,18 +333,19 @@ def _ranks_of_records(
             )
         first_places[segment, number] = place
         all_ranks.append(number + 1 - first)
-    _check_together(file, [origin for origin in origins if origin[2] is None])
+    unranked = [(segment, place) for place, segment, rank in origins if rank is None]
+    _check_together(file, unranked)
     return all_ranks
 
 
-def _check_together(file: ListFile, origins: Sequence[_Origin]) -> None:
+def _check_together(file: ListFile, origins: Sequence[tuple[int | str, Place]]) -> None:
     """Raise the error of an id with two lists.
 
     Records of one hypothesis each may stand anywhere: samples are often drawn pass by pass.
     """
-    if len({place for place, _, _ in origins}) == len(origins):
+    if len({place for _, place in origins}) == len(origins):
         return
-    sizes = Counter((segment, place) for place, segment, _ in origins)
+    sizes = Counter(origins)
     first_places: dict[str | int, Place] = {}
     for segment, place in sizes:
         first = first_places.setdefault(segment, place)

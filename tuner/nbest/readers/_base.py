@@ -11,6 +11,7 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +26,7 @@ from ...base.columns import INDEX_KEYS
 from ...base.components import Check, Component, Refuse, described
 from ...base.errors import InputError, counted, shown
 from ..merging import ListArrays
-from ..records import Failed, Hypothesis, ListFile, Record
+from ..records import Columns, Failed, Hypothesis, ListFile, Record, in_blocks
 from ._arrays import arrays_of
 
 _RANK = re.compile(r"[0-9]{1,9}")
@@ -123,6 +124,16 @@ class Reader(Component):
             The file is not what it should be; the message says which line.
         """
         raise NotImplementedError
+
+    def columns(self, file: ListFile) -> Iterator[Columns | Failed]:
+        """Yield what `records` yields, hypotheses in blocks."""
+        for records in in_blocks(self.records(file)):
+            for _, run in groupby(records, key=type):
+                alike = list(run)
+                yield from (record for record in alike if isinstance(record, Failed))
+                hypotheses = [record for record in alike if isinstance(record, Hypothesis)]
+                if hypotheses:
+                    yield Columns.of(hypotheses)
 
     def id_base(self, file: ListFile, ids: Collection[str]) -> int:  # noqa: ARG002
         """Return the first of the ids of a whole file, where they are numbers."""

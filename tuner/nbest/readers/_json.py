@@ -106,7 +106,7 @@ class JsonObject(NamedTuple):
         """Return the finite number of a key, or a `part` of its value as one."""
         inside = part is not ...
         value = part if inside else self.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if type(value) is not float and type(value) is not int:
             self.wrong(key, value, "a number", inside=inside)
         number = bounded(value)
         if not math.isfinite(number):
@@ -114,20 +114,18 @@ class JsonObject(NamedTuple):
         return number
 
     def features(
-        self, keys: Sequence[str], computed: dict[str, float] | None = None
-    ) -> Mapping[str, float | list[float]]:
+        self, keys: Sequence[str], computed: Mapping[str, float] | None = None
+    ) -> dict[str, float | list[float]]:
         """Return the computed features and the scores of keys.
 
-        Scores are numbers, or objects of names and numbers.
+        Scores are numbers, or objects of names and numbers, which are sorted by name.
         """
         features: dict[str, float | list[float]] = {**(computed or {})}
         for key in keys:
             scores = self.get(key)
             if scores is None:
                 self.wrong(key, scores, "scores (name the keys in features=)")
-            by_name = _by_name(scores) if isinstance(scores, dict) else {key: scores}
-            if len(keys) == 1 and not computed:
-                return by_name
+            by_name = dict(sorted(scores.items())) if isinstance(scores, dict) else {key: scores}
             for name in by_name.keys() & features.keys():
                 self.file.fail_of_names(name)
             features.update(by_name)
@@ -193,18 +191,6 @@ def _is_list(line: bytes) -> bool:
         return isinstance(parse_json(line), list)
     except ValueError:
         return False
-
-
-def _by_name(scores: dict[str, Any]) -> dict[str, Any]:
-    """Return scores in the order of their names."""
-    names = tuple(scores)
-    in_order = _in_order(names)
-    return scores if names == in_order else {name: scores[name] for name in in_order}
-
-
-@lru_cache(maxsize=64)
-def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(names))
 
 
 def usual(item: JsonObject, keys: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import starmap
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from annotated_types import Ge, Le
@@ -11,7 +12,8 @@ from pydantic.dataclasses import dataclass
 from ...base import options
 from ...base.columns import INDEX_KEYS
 from ...base.errors import InputError, counted
-from ..records import Failed, Hypothesis, ListFile, Record
+from ...base.numbers import LARGEST
+from ..records import Columns, Failed, Hypothesis, ListFile, Record, in_blocks
 from . import _json as js
 from ._base import rank_in
 from ._json import JsonReader
@@ -32,6 +34,7 @@ _WRITERS = {
     "pred_text": "a manifest of NeMo without beams; save them (return_best_hypothesis=false)",
 }
 """Whose records without hypotheses have these keys, and what to do."""
+_NUMBERS = {int, float}
 _EITHER = "sentence_id"
 """The key whose ids may count from 1; Sockeye's do."""
 
@@ -96,42 +99,60 @@ class Jsonl(JsonReader):
 
     def records(self, file: ListFile) -> Iterator[Record]:
         """Yield the hypotheses of a whole file, and the requests that failed."""
-        id_key, features = "", options.names(self.features, "+")
-        # Of objects with one hypothesis, and of hypotheses in lists, by their keys:
-        usual: dict[tuple[str, ...], _Roles] = {}
-        in_lists: dict[tuple[str, ...], _Roles] = {}
-        for number, record in js.objects(file, list_key=self.hypotheses or LISTS[0]):
-            keys = tuple(record.content)
-            if keys in usual and None not in record.content.values():
-                yield _hypothesis(record, record.segment(id_key, None), usual[keys])
-                continue
-            list_key = self.hypotheses or self._list_key(record)
-            whole = _with_lists(record, list_key, features)
-            is_list = whole.get(list_key) is not None
-            has_text = is_list or whole.get(self.text or js.usual(whole, TEXTS)) is not None
-            has_text = has_text and whole.get(list_key) != []
-            reason = None if has_text else js.no_answer(whole, list_key)
-            has_id = whole.get(self.id or js.usual(whole, js.IDS)) is not None
-            if not (is_list or reason or (has_text and has_id)):
-                _check_writer(whole)
-            by_place = (is_list or reason) and not id_key and not self.id
-            key = id_key or self.id or js.usual(whole, js.IDS)
-            segment = whole.segment(key, number - 1 if by_place else None)
-            if number == 1 and whole.get(key) is not None:
-                id_key = key
-            if reason:
-                yield Failed(whole.place, segment, reason)
-            elif is_list:
-                for item in self._items(whole, list_key, features):
-                    item_keys = tuple(item.content)
-                    if item_keys not in in_lists or None in item.content.values():
-                        in_lists[item_keys] = self._roles(item, features)
-                    yield _hypothesis(item, segment, in_lists[item_keys])
+        for block in self.columns(file):
+            if isinstance(block, Failed):
+                yield block
             else:
-                roles = self._roles(whole, features)
-                if id_key and whole is record and self._is_told_by(keys):
-                    usual[keys] = roles
-                yield _hypothesis(whole, segment, roles)
+                yield from starmap(Hypothesis, zip(*block, strict=True))
+
+    def columns(self, file: ListFile) -> Iterator[Columns | Failed]:
+        """Yield the hypotheses of a whole file in blocks, and the requests that failed."""
+        id_key = ""
+        alike: dict[tuple[str, ...], _Roles] = {}  # of objects with one hypothesis, by their keys
+        for numbered in in_blocks(js.objects(file, list_key=self.hypotheses or LISTS[0])):
+            records = [record for _, record in numbered]
+            roles = alike.get(tuple(records[0].content))
+            if roles and (block := _columns(records, roles, id_key=id_key)):
+                yield block
+                continue
+            for number, record in numbered:
+                list_key = self.hypotheses or self._list_key(record)
+                whole = _with_lists(record, list_key, self._features)
+                is_list = whole.get(list_key) is not None
+                key = id_key or self.id or js.usual(whole, js.IDS)
+                reason = self._failure(whole, list_key, is_list=is_list)
+                by_place = (is_list or reason) and not id_key and not self.id
+                segment = whole.segment(key, number - 1 if by_place else None)
+                if number == 1 and whole.get(key) is not None:
+                    id_key = key
+                if reason:
+                    yield Failed(whole.place, segment, reason)
+                elif is_list:
+                    yield from self._listed(self._items(whole, list_key), segment)
+                else:
+                    roles = self._roles(whole)
+                    yield Columns.of([_hypothesis(whole, segment, roles)])
+                    if id_key and whole is record and self._is_told_by(tuple(whole.content)):
+                        alike[tuple(whole.content)] = roles
+
+    def _failure(self, whole: js.JsonObject, list_key: str, *, is_list: bool) -> str | None:
+        """Return why a record has no hypothesis; None if it has one, or another fault."""
+        has_text = is_list or whole.get(self.text or js.usual(whole, TEXTS)) is not None
+        has_text = has_text and whole.get(list_key) != []
+        reason = None if has_text else js.no_answer(whole, list_key)
+        has_id = whole.get(self.id or js.usual(whole, js.IDS)) is not None
+        if not (is_list or reason or (has_text and has_id)):
+            _check_writer(whole)
+        return reason
+
+    def _listed(self, items: list[js.JsonObject], segment: str) -> Iterator[Columns]:
+        """Yield the hypotheses of a segment."""
+        block = _columns(items, self._roles(items[0]), segment=segment)
+        if block:
+            yield block
+        else:
+            for item in items:
+                yield Columns.of([_hypothesis(item, segment, self._roles(item))])
 
     def id_base(self, file: ListFile, ids: Collection[str]) -> int:
         """Return the first of the ids of a whole file, where they are numbers."""
@@ -154,9 +175,14 @@ class Jsonl(JsonReader):
             f"from 1; give --nbest-format jsonl:first_id=0 or jsonl:first_id=1"
         )
 
-    def _roles(self, item: js.JsonObject, features: Sequence[str]) -> _Roles:
+    @property
+    def _features(self) -> list[str]:
+        """The keys of the scores; none: the usual ones."""
+        return options.names(self.features, "+")
+
+    def _roles(self, item: js.JsonObject) -> _Roles:
         """Return which keys of an object of a hypothesis hold what."""
-        text = self.text or js.usual(item, TEXTS)
+        text, features = self.text or js.usual(item, TEXTS), self._features
         others = {self.id, text, self.score, *features}
         return _Roles(
             text,
@@ -177,9 +203,7 @@ class Jsonl(JsonReader):
             return "translations"
         return next((key for key in LISTS if isinstance(whole.get(key), list)), LISTS[0])
 
-    def _items(
-        self, whole: js.JsonObject, key: str, features: Sequence[str]
-    ) -> list[js.JsonObject]:
+    def _items(self, whole: js.JsonObject, key: str) -> list[js.JsonObject]:
         """Return the hypotheses of a segment as objects, each with its entries of other lists."""
         contents: list[dict[str, Any]] = []
         hypotheses = whole.entries(key, object, _EXPECTED)
@@ -189,7 +213,7 @@ class Jsonl(JsonReader):
                 whole.wrong(key, hypothesis, _EXPECTED, inside=True)
             contents.append(content)
         if not isinstance(hypotheses[0], dict):
-            keys = (*(features or _usual_features(whole)), self.score, self.links)
+            keys = (*(self._features or _usual_features(whole)), self.score, self.links)
             for column_key in filter(None, keys):
                 column = _column(whole, column_key, len(hypotheses), list_key=key)
                 for k, entry in enumerate(column):
@@ -208,6 +232,53 @@ class _Roles(NamedTuple):
     score: str
     links: str
     ranks: Sequence[str]
+
+
+def _columns(
+    items: Sequence[js.JsonObject], roles: _Roles, *, id_key: str = "", segment: str = ""
+) -> Columns | None:
+    """Return hypotheses with ids, or those of a segment; None if some need a closer look.
+
+    Parameters
+    ----------
+    roles
+        Those of the first of them, which all have in common.
+    """
+    contents, n = [item.content for item in items], len(items)
+    if len(set(map(tuple, contents))) > 1 or any(None in each.values() for each in contents):
+        return None
+    ids: list[Any] = [content[id_key] for content in contents] if id_key else [segment] * n
+    if {*map(type, ids)} == {int} and min(ids) >= 0:
+        ids = list(map(str, ids))
+    texts: list[Any] = [content.get(roles.text) for content in contents]
+    scores: list[Any] = (
+        [content.get(roles.score) for content in contents] if roles.score else [0.0] * n
+    )
+    features = _features_of_all(contents, roles.features)
+    are_texts = {*map(type, ids), *map(type, texts)} == {str}
+    are_numbers = {*map(type, scores)} <= _NUMBERS and max(map(abs, scores)) <= LARGEST
+    if not (are_texts and are_numbers and features):
+        return None
+    try:
+        links = [_links(item, roles.links) for item in items] if roles.links else [None] * n
+    except InputError:
+        return None
+    ranks = [rank_in(content, roles.ranks) for content in contents] if roles.ranks else [None] * n
+    places = [item.place for item in items]
+    return Columns(places, ids, texts, features, list(map(float, scores)), links, contents, ranks)
+
+
+def _features_of_all(
+    contents: Sequence[dict[str, Any]], keys: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the features of hypotheses, each a number or one object of all; else nothing."""
+    if len(keys) == 1 and {type(content.get(keys[0])) for content in contents} == {dict}:
+        by_name = [content[keys[0]] for content in contents]
+        # The first hypothesis of a list gives their order, see `JsonObject.features`.
+        return [dict(sorted(by_name[0].items())), *by_name[1:]]
+    by_key = [{key: content.get(key) for key in keys} for content in contents]
+    kinds = {type(value) for features in by_key for value in features.values()}
+    return by_key if kinds <= _NUMBERS else []
 
 
 def _hypothesis(item: js.JsonObject, segment: str, roles: _Roles) -> Hypothesis:
