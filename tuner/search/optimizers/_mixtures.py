@@ -61,9 +61,7 @@ def choose_mixture(
     choices = []
     for is_counted in counted:
         total = np.einsum("f,fnrk->nrk", is_counted, sums)
-        total[is_counted @ drawn == 0] = total[
-            0
-        ]  # the text's sums for a sample without any segment
+        total[is_counted @ drawn == 0] = total[0]  # of a sample without any segment: the text's
         choices.append(_parts(oriented_scores(metric, total), penalties, blends))
     return choices[0], choices[1:]
 
