@@ -13,6 +13,7 @@ from portmert.metrics._base import Vocabulary
 from ..base.components import Check, Component, Refuse, described
 from ..graphs.graph_readers._base import GraphReader
 from ..nbest.model import NBest
+from ..nbest.read import merge
 from ..weights.feature_weights import FeatureWeights
 from . import _saved
 
@@ -140,11 +141,16 @@ class Decoder(Component):
         vocabulary
             Gets the words of the graphs.
         """
-        untuned = self.untuned_weights().values
-        return _saved.read_graphs(graphs, self.graph_reader(), vocabulary).nbest(
-            [FeatureWeights({**untuned, **tuned.values}) for tuned in weights],
-            [size] * len(weights),
-            features=weights[0],
+        untuned, reader = self.untuned_weights().values, self.graph_reader()
+        all_weights = [FeatureWeights({**untuned, **tuned.values}) for tuned in weights]
+        sizes = [size] * len(weights)
+        return merge(  # each is read once, not again with those of the next decoding
+            [
+                _saved.read_graphs([path], reader, vocabulary).nbest(
+                    all_weights, sizes, features=weights[0]
+                )
+                for path in graphs
+            ]
         )
 
     def close(self) -> None:

@@ -249,7 +249,7 @@ def read_graphs(
     return _read(files, reader, vocabulary, stamps(files))
 
 
-@lru_cache(maxsize=2)  # those to tune on, and those of a test set
+@lru_cache(maxsize=4)  # those to tune on and those of a test set, or of some decodings
 def _read(
     files: tuple[Path | str, ...],
     reader: GraphReader | None,
