@@ -506,7 +506,7 @@ def _surface(
     fixed = sparse_scores(nbest.sparse, weights)
     problem = TuningProblem(nbest.features.T, nbest.offsets, dev.stats, dev.metric, fixed)
     names = [row.name for row in contributions]
-    heaviest = surfaces(problem, dev.metric, names, weights.vector(nbest.feature_names), 1)
+    heaviest = surfaces(problem, names, weights.vector(nbest.feature_names), 1)
     return heaviest[0] if heaviest else None
 
 

@@ -121,9 +121,11 @@ class Sides:
             if names.failed:
                 joining.warn_left_out(list(names.failed), LISTS, names.failed)
             return ListsAsRead(_with_names(nbest, names), None)
-        if references.ids is None and self._begin_with_ids(nbest):
+        if references.ids is None and joining.begin_with_ids(
+            Lines(called(self._first), read_lines(joining.opened(self._first))), nbest.names
+        ):
             texts = [*self.refs, *self.links, *([] if self.source is None else [self.source])]
-            by_id, _, _ = joining.joined(texts, _lists(nbest), drop=names.drop)
+            by_id, _, _ = joining.joined(texts, LinesById(LISTS, (), nbest.names), drop=names.drop)
             count = len(self.refs)
             source = None if self.source is None else by_id[-1]
             links = tuple(by_id[count : count + len(self.links)])
@@ -137,17 +139,6 @@ class Sides:
     @property
     def _first(self) -> TextFile:
         return (*self.refs, self.source or "")[0]
-
-    def _begin_with_ids(self, nbest: NBest) -> bool:
-        """Return whether the lines of the first text begin with the ids of the lists."""
-        return joining.begin_with_ids(
-            Lines(called(self._first), read_lines(joining.opened(self._first))), nbest.names
-        )
-
-
-def _lists(nbest: NBest) -> LinesById:
-    """Return the lists as a text whose ids others follow."""
-    return LinesById(LISTS, (), nbest.names)
 
 
 def _matched(

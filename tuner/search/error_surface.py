@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from portmert.metrics._base import FloatArray, Metric
+from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import norm
 
 from .line_search import LineSearch
@@ -46,7 +46,7 @@ class Surface(NamedTuple):
 
 
 def surfaces(
-    problem: TuningProblem, metric: Metric, names: Sequence[str], vector: FloatArray, most: int
+    problem: TuningProblem, names: Sequence[str], vector: FloatArray, most: int
 ) -> list[Surface]:
     """Return the surface along each of the features that move model scores most.
 
@@ -70,7 +70,7 @@ def surfaces(
         steps, values = line.surface(vector, np.array([feature]), np.ones(1))
         reach = size / float(problem.spread[feature])
         weight = float(vector[feature])
-        ends, scores = pieces(steps, metric.oriented(values), reach, MOST_PIECES)
+        ends, scores = pieces(steps, problem.metric.oriented(values), reach, MOST_PIECES)
         digits = DIGITS - math.ceil(math.log10(ends[-1] - ends[0]))
         rows.append(
             Surface(

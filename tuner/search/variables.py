@@ -33,6 +33,7 @@ class Variables:
     ratios : V arrays of float64, of the same lengths.
     bounds : Bounds
         Bounds of the vectors.
+    left : columns that are not searched and, with a weight that is not 0, move hypotheses.
     """
 
     names: FeatureNames
@@ -41,6 +42,7 @@ class Variables:
     columns: tuple[IntArray, ...]
     ratios: tuple[FloatArray, ...]
     bounds: Bounds
+    left: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -84,19 +86,12 @@ class Variables:
             )
         return out
 
-    def fixed(self, features: FloatArray, moving: IntArray) -> FloatArray:
-        """Return the (H,) part of the model scores that is not searched, empty if it is inert.
-
-        `moving` are the columns that are not constant within every segment; the others move no
-        hypothesis above another.
-        """
-        searched = np.concatenate([*self.columns, np.empty(0, dtype=np.int64)])
-        start = self.start.vector(self.names)
-        unsearched = [c for c in np.setdiff1d(moving, searched) if start[c] != 0]
-        if not unsearched:
+    def fixed(self, features: FloatArray) -> FloatArray:
+        """Return the (H,) part of the model scores that is not searched, empty if it is inert."""
+        if not self.left:
             return NOTHING
-        scores = np.zeros(features.shape[1])
-        for column in unsearched:
+        start, scores = self.start.vector(self.names), np.zeros(features.shape[1])
+        for column in self.left:
             scores += start[column] * features[column]
         return scores
 
@@ -108,7 +103,7 @@ def choose_variables(
     start: FeatureWeights,
     constraints: Constraints,
     sparse_names: tuple[str, ...] = (),
-) -> tuple[Variables, IntArray]:
+) -> Variables:
     """Decide which weights are searched.
 
     Three kinds of features keep their start weights: fixed ones; those that are constant within
@@ -120,12 +115,6 @@ def choose_variables(
     features : (F, H) float64
     sparse_names
         The sparse features that are searched too.
-
-    Returns
-    -------
-    variables : Variables
-    moving : int64
-        Columns that are not constant within every segment.
 
     Raises
     ------
@@ -166,8 +155,9 @@ def choose_variables(
         bounds.lower[v], bounds.upper[v] = multiples(ratios[v], lower[group], upper[group])
         if not bounds.lower[v] < bounds.upper[v]:
             raise errors.ConfigError(f"the bounds leave no weight for {_joined(group, labels)}")
-    variables = Variables(names, sparse_names, start, columns, ratios, bounds)
-    return variables, np.flatnonzero(spread > 0)
+    inert = {*itertools.chain(*members), *np.flatnonzero((spread == 0) | (weights == 0)).tolist()}
+    left = tuple(column for column in range(len(labels)) if column not in inert)
+    return Variables(names, sparse_names, start, columns, ratios, bounds, left)
 
 
 def _duplicates(

@@ -202,10 +202,10 @@ def _search_space(
         problem = problem.take(*rows_taken(problem.offsets, segments))
     setup.constraints.check(names)
     starts = tuple(setup.constraints.allowed(start, names) for start in starts)
-    variables, moving = choose_variables(
+    variables = choose_variables(
         problem.features, problem.offsets, names, starts[0], setup.constraints, sparse_names
     )
-    fixed = variables.fixed(problem.features, moving)
+    fixed = variables.fixed(problem.features)
     if problem.fixed.size:
         fixed = problem.fixed if not fixed.size else fixed + problem.fixed
     searched = replace(

@@ -142,26 +142,25 @@ def choose(features, constraints=None, start=None):
     start = np.array([1.0, 2.0, 4.0, -1.0]) if start is None else start
     with collected_notices() as said:
         weights = FeatureWeights.from_vector(NAMES, start)
-        variables, moving = choose_variables(
+        variables = choose_variables(
             features, OFFSETS, NAMES, weights, constraints or Constraints()
         )
-    return variables, moving.tolist(), said
+    return variables, said
 
 
 def test_free_features_are_searched_as_they_are():
-    variables, moving, said = choose(RANDOM)
+    variables, said = choose(RANDOM)
     assert [c.tolist() for c in variables.columns] == [[0], [1], [2], [3]]
     assert variables.features(RANDOM) is RANDOM
-    assert (moving, said) == ([0, 1, 2, 3], [])
-    assert variables.fixed(RANDOM, np.array(moving)).size == 0
+    assert said == []
+    assert variables.fixed(RANDOM).size == 0
 
 
 def test_a_feature_constant_in_every_segment_is_left_and_reported():
     features = RANDOM.copy()
     features[0] = [0.1, 0.1, 0.1, 7, 7, 7]
-    variables, moving, said = choose(features)
+    variables, said = choose(features)
     assert [c.tolist() for c in variables.columns] == [[1], [2], [3]]
-    assert moving == [1, 2, 3]
     assert "LM0: constant within every segment" in said[0]
     assert variables.expand(np.array([5.0, 6.0, 7.0])).vector(NAMES).tolist() == [
         1.0,
@@ -169,16 +168,16 @@ def test_a_feature_constant_in_every_segment_is_left_and_reported():
         6.0,
         7.0,
     ]
-    assert variables.fixed(features, np.array(moving)).size == 0
+    assert variables.fixed(features).size == 0
 
 
 def test_a_duplicate_feature_is_left_but_counts():
     features = RANDOM.copy()
     features[3] = features[0] + [1, 1, 1, 2, 2, 2]
-    variables, moving, said = choose(features)
+    variables, said = choose(features)
     assert [c.tolist() for c in variables.columns] == [[0], [1], [2]]
     assert "WP0: equal to LM0" in said[0]
-    assert variables.fixed(features, np.array(moving)) == pytest.approx(-features[3])
+    assert variables.fixed(features) == pytest.approx(-features[3])
 
 
 def test_equal_features_are_found_among_thousands_of_equal_spread(monkeypatch):
@@ -200,7 +199,7 @@ def test_equal_features_are_found_among_thousands_of_equal_spread(monkeypatch):
     offsets = np.arange(segments + 1) * size
     with collected_notices() as said:
         start = FeatureWeights.from_vector(names, np.ones(len(names)))
-        found, _ = choose_variables(features, offsets, names, start, Constraints())
+        found = choose_variables(features, offsets, names, start, Constraints())
     assert len(found) == len(names) - 2
     assert [line.partition(" in every")[0] for line in said] == [
         "left at its start value: F700: equal to F20",
@@ -210,7 +209,7 @@ def test_equal_features_are_found_among_thousands_of_equal_spread(monkeypatch):
 
 
 def test_tied_features_keep_their_ratio():
-    variables, _, _ = choose(RANDOM, Constraints(tied=(("TM0",),)))
+    variables, _ = choose(RANDOM, Constraints(tied=(("TM0",),)))
     assert [c.tolist() for c in variables.columns] == [[0], [1, 2], [3]]
     assert variables.expand(np.array([1.0, 0.5, 1.0])).vector(NAMES).tolist() == [
         1.0,
@@ -225,7 +224,7 @@ def test_tied_features_keep_their_ratio():
 def test_bounds_of_tied_features_meet():
     # w1 = 2 x in 0..6 and w2 = 4 x in 4..8 leave x in 1..2.
     constraints = Constraints(tied=(("TM0",),), bounds={"TM0_0": (0.0, 6.0), "TM0_1": (4.0, 8.0)})
-    variables, _, _ = choose(RANDOM, constraints)
+    variables, _ = choose(RANDOM, constraints)
     assert (variables.bounds.lower[1], variables.bounds.upper[1]) == (1.0, 2.0)
 
 

@@ -433,7 +433,7 @@ def _surfaces(
     pool = merge([read_nbest([path], dev.vocabulary, segments=segments) for path in lists])
     problem = _problem(dev, metric, pool, weights)
     vector = weights.vector(pool.feature_names, origin=str(origin))
-    return surfaces(problem, metric, value_labels(pool.feature_names), vector, MOST_SLICES)
+    return surfaces(problem, value_labels(pool.feature_names), vector, MOST_SLICES)
 
 
 def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) -> TuningProblem:

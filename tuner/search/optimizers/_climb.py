@@ -99,10 +99,6 @@ class Climb:
         center, radius = self._ball
         return self.length(weights - center) <= share * radius
 
-    def best_along(self, feature: int) -> LinePoint | None:
-        """Search along one feature's weight without moving."""
-        return self._search(np.array([feature]), np.ones(1))
-
     def move_along(self, feature: int) -> float:
         """Move along one feature's weight; see `move`."""
         return self.move(np.array([feature]), np.ones(1))
@@ -115,7 +111,7 @@ class Climb:
 
     def move(self, columns: IntArray, direction: FloatArray) -> float:
         """Search along a direction; go to the best step if that is a gain. Return the gain."""
-        point = self._search(columns, direction)
+        point = self.best_point(columns, direction)
         least = self.objective
         if np.isfinite(least):
             least += self.tolerance * self.size()
@@ -133,7 +129,8 @@ class Climb:
         self.weights, self.scores, self.objective = weights, scores, objective
         return gain
 
-    def _search(self, columns: IntArray, direction: FloatArray) -> LinePoint | None:
+    def best_point(self, columns: IntArray, direction: FloatArray) -> LinePoint | None:
+        """Search along a direction without moving."""
         self.line_searches += 1
         return self._line.best_point(self.weights, self.scores, columns, direction, self._ball)
 

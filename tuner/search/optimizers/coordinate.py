@@ -21,9 +21,9 @@ class Coordinate(Climber):
 
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:  # noqa: ARG002  draws nothing
         """Improve `climb` until no single feature's line gains."""
-        steps, before = 0, climb.objective
+        steps, before, unit = 0, climb.objective, np.ones(1)
         while True:
-            points = [climb.best_along(feature) for feature in range(climb.features)]
+            points = [climb.best_point(np.array([f]), unit) for f in range(climb.features)]
             objectives = [-np.inf if point is None else point.objective for point in points]
             if not climb.move_along(int(np.argmax(objectives))):
                 break
