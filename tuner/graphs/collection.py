@@ -28,7 +28,7 @@ from ..nbest.records import SegmentNames
 from ..weights.feature_weights import FeatureWeights, start_weights
 from ._best_string_kernels import Graph, Strings, best_strings
 from .graph_readers._base import Block, GraphReader
-from .model import Columns
+from .model import FeatureColumns
 
 _KEY = re.compile(rb"\s*([^\s={(#|]+)[ \t]*\r?\n")
 _LIST = re.compile(rb"[^\s{#]\S* \|\|\| ")
@@ -125,7 +125,7 @@ class Graphs:
     segments : tuple of str
         Their ids: names, or numbers from 0.
     graphs : tuple of Graph
-    columns : Columns
+    columns : FeatureColumns
         The features and words of all.
     has_links : bool
         Whether the source words of their arcs are known.
@@ -134,7 +134,7 @@ class Graphs:
     files: tuple[str, ...]
     segments: tuple[str, ...]
     graphs: tuple[Graph, ...]
-    columns: Columns
+    columns: FeatureColumns
     has_links: bool
 
     def start(self, path: Path | None = None) -> FeatureWeights:
@@ -177,11 +177,11 @@ class Graphs:
         sparse = [columns.features[name][0] for name in columns.features if name in columns.sparse]
 
         def of_graph(number: int) -> list[Rows]:
-            found = (
-                best_strings(self.graphs[number], vector, size)
+            graph, segment = self.graphs[number], numbers[number]
+            return [
+                _rows_of(best_strings(graph, vector, size), segment, places, sparse)
                 for vector, size in zip(vectors, sizes, strict=True)
-            )
-            return [_rows_of(strings, numbers[number], places, sparse) for strings in found]
+            ]
 
         lists = threads.each(of_graph, len(self.graphs), phase="decoding")
         rows = empty_rows(0, features=len(places), stats=0)
@@ -256,10 +256,10 @@ def _read(
     vocabulary: Vocabulary | None,
     _: tuple[tuple[int, int], ...],
 ) -> Graphs:
-    columns = Columns(Vocabulary() if vocabulary is None else vocabulary)
+    columns = FeatureColumns(Vocabulary() if vocabulary is None else vocabulary)
     read = [
-        (found, block.where, block.segment, found.graph(block, columns))
-        for found, block in blocks_in(files, reader)
+        (of_block, block.where, block.segment, of_block.graph(block, columns))
+        for of_block, block in blocks_in(files, reader)
     ]
     if not read:
         raise ValueError("no graph given")

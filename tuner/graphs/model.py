@@ -29,7 +29,7 @@ class GraphError(ValueError):
 
 
 @dataclass
-class Columns:
+class FeatureColumns:
     """The columns of features, numbered in the order of arrival over all graphs.
 
     Parameters
@@ -102,7 +102,7 @@ class Builder:
 
     Parameters
     ----------
-    columns : Columns
+    columns : FeatureColumns
         Numbers features and words.
 
     Attributes
@@ -114,7 +114,7 @@ class Builder:
         The source words of the first n arcs.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: FeatureColumns) -> None:
         self.columns = columns
         self.heads: list[int] = []
         self.tails, self.tail_offsets = list[int](), [0]

@@ -16,7 +16,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.graphs import collection
 from portmert.tuner.graphs._best_string_kernels import best_strings
 from portmert.tuner.graphs.graph_readers import _base
-from portmert.tuner.graphs.model import Builder, Columns, GraphError
+from portmert.tuner.graphs.model import Builder, FeatureColumns, GraphError
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -61,7 +61,7 @@ def graphs(draw):
 @given(graphs(), st.integers(-2, 2), st.integers(1, 40))
 def test_best_strings_equal_enumeration(graph, weight, size):
     arcs, goal = graph
-    columns = Columns(Vocabulary())
+    columns = FeatureColumns(Vocabulary())
     builder = Builder(columns)
     places = {name: columns.of(name)[0] for name in "fg"}
     for head, tails, body, features in arcs:
@@ -86,7 +86,7 @@ def test_best_strings_equal_enumeration(graph, weight, size):
 
 
 def test_a_cycle_is_refused():
-    builder = Builder(Columns(Vocabulary()))
+    builder = Builder(FeatureColumns(Vocabulary()))
     for tail, head in ((0, 1), (1, 2), (2, 1), (2, 3)):
         builder.step(tail, head, "a", {})
     with pytest.raises(GraphError, match="node 1 is behind itself"):
@@ -128,7 +128,7 @@ def test_cdec_hg_test_plf(tmp_path):
 
 
 def test_travatar_test_lattice_hull():
-    columns = Columns(Vocabulary())
+    columns = FeatureColumns(Vocabulary())
     builder = Builder(columns)
     valid, slope = columns.of("valid")[0], columns.of("slope")[0]
     builder.arc(0, (), ["c"], [(valid, 1), (slope, -1)])

@@ -20,7 +20,7 @@ from ...base.errors import InputError, counted, shown
 from ...base.files import decode_line
 from ...base.numbers import FINITE, parse_number
 from .._best_string_kernels import Graph
-from ..model import MOST_ARCS, Columns, GraphError
+from ..model import MOST_ARCS, FeatureColumns, GraphError
 
 
 class Block(NamedTuple):
@@ -103,7 +103,7 @@ class GraphReader(Component):
             name = file.segment if len(lines) == 1 else str(segment)
             yield file._replace(segment=name, line=file.line + number, data=line)
 
-    def graph(self, block: Block, columns: Columns) -> Graph:
+    def graph(self, block: Block, columns: FeatureColumns) -> Graph:
         """Return the graph of a segment.
 
         Raises
@@ -124,7 +124,7 @@ class GraphReader(Component):
             block.fail(0, f"{self.title}: {error}")
 
     @abstractmethod
-    def parsed(self, block: Block, columns: Columns) -> Graph:
+    def parsed(self, block: Block, columns: FeatureColumns) -> Graph:
         """Return the graph of a text that fits into memory; see `graph`."""
 
 

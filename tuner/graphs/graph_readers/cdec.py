@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic.dataclasses import dataclass
 
 from .._best_string_kernels import Graph
-from ..model import Builder, Columns, GraphError
+from ..model import Builder, FeatureColumns, GraphError
 from ._base import Block, GraphReader
 
 _TAIL = re.compile(r"\[(?:[^\[\]\s]*,)?([1-9][0-9]{0,2})\]")
@@ -29,7 +29,7 @@ class CdecJson(GraphReader):
     begins: ClassVar[re.Pattern[str]] = re.compile(r'\A\{\s*"(rules|features|is_sorted)"\s*:')
     blocks = GraphReader.each_line
 
-    def parsed(self, block: Block, columns: Columns) -> Graph:
+    def parsed(self, block: Block, columns: FeatureColumns) -> Graph:
         """Return the graph of a segment."""
         try:
             pairs = json.loads(
@@ -41,7 +41,7 @@ class CdecJson(GraphReader):
         except (TypeError, KeyError, IndexError, AttributeError):
             raise GraphError("expected rules, features, edges and nodes") from None
 
-    def _graph(self, block: Block, columns: Columns, pairs: list[tuple[str, Any]]) -> Graph:
+    def _graph(self, block: Block, columns: FeatureColumns, pairs: list[tuple[str, Any]]) -> Graph:
         rules: dict[int, str] = {}
         names: list[str] = []
         edges: list[dict[str, Any]] = []
@@ -81,7 +81,7 @@ class CdecJson(GraphReader):
         return body
 
     def _values(
-        self, block: Block, columns: Columns, edge: dict[str, Any], names: list[str]
+        self, block: Block, columns: FeatureColumns, edge: dict[str, Any], names: list[str]
     ) -> Iterator[tuple[int, float]]:
         """Yield the features of an edge."""
         features = edge.get("feats") or []

@@ -17,7 +17,7 @@ from ...base.numbers import LARGEST
 from ...weights.feature_weights import FeatureNames, read_weights
 from ...weights.moses_ini import read_moses_ini
 from .._best_string_kernels import Graph
-from ..model import Builder, Columns, GraphError
+from ..model import Builder, FeatureColumns, GraphError
 from ._base import Block, GraphReader, check_count
 
 _ARC = re.compile(
@@ -58,7 +58,7 @@ class Osgx(GraphReader):
             yield Block(file.where, name, line, data)
             line += data.count(b"\n")
 
-    def parsed(self, block: Block, columns: Columns) -> Graph:
+    def parsed(self, block: Block, columns: FeatureColumns) -> Graph:
         """Return the graph of a segment."""
         try:
             text = block.data.decode("utf-8")
@@ -110,7 +110,7 @@ class Osgx(GraphReader):
         lines: Sequence[int],
         cores: Sequence[str],
         sparse: Sequence[str],
-        columns: Columns,
+        columns: FeatureColumns,
     ) -> tuple[IntArray, IntArray, FloatArray]:
         """Return offsets, columns and values of the features that are not 0."""
         width = cores[0].count(",") + 1
@@ -171,7 +171,7 @@ class MosesHypergraph(GraphReader):
         r"\A# target \|\|\| features \|\|\| source-covered"
     )
 
-    def parsed(self, block: Block, columns: Columns) -> Graph:
+    def parsed(self, block: Block, columns: FeatureColumns) -> Graph:
         """Return the graph of a segment."""
         rows = ((n, line) for n, line in block.lines() if not line.startswith("# "))
         builder = Builder(columns)
@@ -215,7 +215,7 @@ class MosesHypergraph(GraphReader):
         return builder.graph(nodes - 1)
 
 
-def _components(names: list[str], columns: Columns) -> dict[str, int]:
+def _components(names: list[str], columns: FeatureColumns) -> dict[str, int]:
     """Return the columns of dense features; an arc has all of them, `Name_1 Name_2`, and others.
 
     Sparse features, which stand behind them, have `_` in their names too, but are not numbered.

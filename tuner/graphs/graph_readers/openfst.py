@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 from ...base.errors import InputError, counted, shown
 from ...base.files import read_lines
 from .._best_string_kernels import Graph
-from ..model import Builder, Columns, GraphError
+from ..model import Builder, FeatureColumns, GraphError
 from ._base import Block, GraphReader
 
 _EMPTY = {"<eps>", "<epsilon>", "<s>", "</s>", "#0"}
@@ -56,7 +56,7 @@ class Openfst(GraphReader):
                 raise InputError(f"{self.symbols}:{number}: expected a word and its number")
         return {row[1]: row[0] for row in rows}
 
-    def parsed(self, block: Block, columns: Columns) -> Graph:
+    def parsed(self, block: Block, columns: FeatureColumns) -> Graph:
         """Return the graph of a segment."""
         builder = Builder(columns)
         states: dict[int, int] = {}

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 
 from ...base.errors import shown
 from .._best_string_kernels import Graph
-from ..model import Builder, Columns
+from ..model import Builder, FeatureColumns
 from ._base import Block, GraphReader
 
 
@@ -27,7 +27,7 @@ class Plf(GraphReader):
     begins: ClassVar[re.Pattern[str]] = re.compile(r"""\A *\( *\( *\( *['"]""")
     blocks = GraphReader.each_line
 
-    def parsed(self, block: Block, columns: Columns) -> Graph:
+    def parsed(self, block: Block, columns: FeatureColumns) -> Graph:
         """Return the graph of a segment."""
         try:
             nodes: Any = ast.literal_eval(block.data.decode("utf-8").strip())

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from ...base.errors import shown
 from .._best_string_kernels import Graph
-from ..model import Builder, Columns, GraphError
+from ..model import Builder, FeatureColumns, GraphError
 from ._base import Block, GraphReader, check_count
 
 _FIELD = re.compile(r'([A-Za-z]\w*)=("(?:[^"\\]|\\.)*"|\S*)')
@@ -91,7 +91,7 @@ class Slf(GraphReader):
             check_count(block, last, meaning, count, block.natural(0, header[key], f"{key}="))
         return header, nodes, links
 
-    def parsed(self, block: Block, columns: Columns) -> Graph:
+    def parsed(self, block: Block, columns: FeatureColumns) -> Graph:
         """Return the graph of a segment."""
         header, nodes, links = self._parts(block)
         base = block.number(0, header.get("base", "2.718281828459045"), "base")
@@ -125,7 +125,7 @@ class Slf(GraphReader):
         goal = self._end(block, header, "end", set(nodes) - tails)
         return builder.graph(goal, start=start)
 
-    def _remark(self, block: Block, columns: Columns, counts: Counter[int]) -> None:
+    def _remark(self, block: Block, columns: FeatureColumns, counts: Counter[int]) -> None:
         """Note scores that only some links with words have; the format leaves it open."""
         words = counts[columns.of("length")[0]]
         for name, (column, *_) in columns.features.items():
@@ -134,7 +134,7 @@ class Slf(GraphReader):
                 columns.remarks.setdefault(name, f"{block.where}: {lacking} score; it counts as 0")
 
     def _name_start(
-        self, block: Block, header: dict[str, str], columns: Columns, base: float
+        self, block: Block, header: dict[str, str], columns: FeatureColumns, base: float
     ) -> None:
         """Take the recogniser's weights as start, of the first file that has them."""
         penalty = block.number(0, header.get("wdpenalty", "0"), "wdpenalty")
