@@ -135,7 +135,7 @@ def gold_of(row: Sequence[str]) -> tuple[int, list[tuple[int, int, int, int, int
     corrections = []
     for number, (begin, end) in enumerate(pairwise([*bars, len(row)])):
         first, last = int(row[begin + 1]), int(row[begin + 2])
-        cuts = [begin + 2, *(k for k in range(begin + 3, end) if row[k] == OR), end]
+        cuts = [begin + 2, *(k for k in range(begin, end) if row[k] == OR), end]
         corrections += [(first, last, number, a + 1, b) for a, b in pairwise(cuts)]
     return length, corrections
 
