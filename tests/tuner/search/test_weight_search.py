@@ -246,6 +246,16 @@ def test_sparse_features_are_searched_by_those_that_can(tmp_path, name):
     assert found.score > found.start_score
 
 
+def test_a_prior_pulls_to_the_weights_it_is_given(tmp_path):
+    start = FeatureWeights({"LM0": (0.5, 0.4), "WP0": (0.1,)})
+    toward = FeatureWeights({"LM0": (0.5, -0.1), "WP0": (0.2,)})
+    found, _ = optimize(tmp_path, starts=(start,), prior=100.0, toward=toward)
+    numbers = np.array([n for values in found.weights.values.values() for n in values])
+    assert numbers / np.abs(numbers).sum() == pytest.approx(
+        np.array([0.5, -0.1, 0.2]) / 0.8, abs=0.02
+    )
+
+
 def test_a_feature_without_weight_is_an_error(tmp_path):
     with pytest.raises(InputError, match="no weight for feature WP0"):
         optimize(tmp_path, starts=(FeatureWeights({"LM0": (1.0, 1.0)}),))
