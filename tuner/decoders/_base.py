@@ -11,11 +11,12 @@ from pydantic.dataclasses import dataclass
 from portmert.metrics._base import Vocabulary
 
 from ..base.components import Check, Component, Refuse, described
+from ..base.warn import collected_notices
+from ..graphs.collection import read_graphs
 from ..graphs.graph_readers._base import GraphReader
 from ..nbest.model import NBest
 from ..nbest.read import merge
 from ..weights.feature_weights import FeatureWeights
-from . import _saved
 
 
 class Decoding(TypedDict):
@@ -143,15 +144,12 @@ class Decoder(Component):
         """
         untuned, reader = self.untuned_weights().values, self.graph_reader()
         all_weights = [FeatureWeights({**untuned, **tuned.values}) for tuned in weights]
-        sizes = [size] * len(weights)
-        return merge(  # each is read once, not again with those of the next decoding
-            [
-                _saved.read_graphs([path], reader, vocabulary).nbest(
-                    all_weights, sizes, features=weights[0]
-                )
-                for path in graphs
-            ]
-        )
+        lists = []
+        for path in graphs:  # each is read once, not again with those of the next decoding
+            with collected_notices():  # they come again where a killed run goes on
+                read = read_graphs([path], reader, vocabulary)
+            lists.append(read.nbest(all_weights, [size] * len(weights), features=weights[0]))
+        return merge(lists)
 
     def close(self) -> None:
         """End what was kept from decoding to decoding."""

@@ -8,11 +8,12 @@ from pydantic.dataclasses import dataclass
 
 from ..base.context import current
 from ..base.errors import ConfigError, InputError, faults_at
+from ..base.warn import collected_notices
 from ..components import registry
-from ..graphs.collection import Graphs, files_of
+from ..graphs.collection import Graphs, files_of, read_graphs
 from ..nbest.model import best_rows, taken, write_nbest
 from ..weights.feature_weights import FeatureWeights
-from . import _saved, _shards
+from . import _shards, _tuned_config
 from ._any_lists import Fitting
 from ._base import Decoder, Decoding
 
@@ -85,7 +86,8 @@ class GraphsDecoder(Decoder):
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write `config` with its [weight] section replaced, or our weights file."""
-        _saved.write_config(self.config, weights, path, header=header)
+        _tuned_config.write_config(self.config, weights, path, header=header)
 
     def _load(self) -> Graphs:
-        return _saved.read_graphs(self.graphs, registry.graph_reader(self.format))
+        with collected_notices():  # they come again where a killed run goes on
+            return read_graphs(self.graphs, registry.graph_reader(self.format))

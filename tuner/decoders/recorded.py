@@ -18,7 +18,7 @@ from ..nbest.model import NBest, best_rows, model_scores, taken, write_nbest
 from ..nbest.read import read_nbest
 from ..texts import prepare, text_pipeline
 from ..weights.feature_weights import FeatureWeights, start_weights
-from . import _saved
+from . import _tuned_config
 from ._base import Decoder, Decoding
 
 
@@ -101,7 +101,7 @@ class Recorded(Decoder):
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write `config` with its [weight] section replaced, or our weights file."""
-        _saved.write_config(self.config, weights, path, header=header)
+        _tuned_config.write_config(self.config, weights, path, header=header)
 
     def _load(self) -> NBest:
         """Read the lists; a second call in the same process uses what the first one read."""
