@@ -7,7 +7,7 @@ import shutil
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -60,15 +60,20 @@ class TrainedAligner(Aligner):
     subword: Path | None = None
     vocab_size: Annotated[int, Ge(1)] | None = None
 
+    settings: ClassVar[tuple[str, ...]]
+    """The options on which the models depend, besides the bitext."""
+    models: ClassVar[str]
+    """What the models are, for their record; `{0.model}` stands for the option `model`."""
+
     def __post_init__(self) -> None:
         if (self.train_source is None) != (self.train_target is None):
             raise ValueError("train_source and train_target go together, one of them is missing")
         if self.subword is not None and self.vocab_size is not None:
             raise ValueError("subword names a model and vocab_size trains one: give one of them")
 
-    @abstractmethod
     def _settings(self) -> dict[str, Any]:
-        """Return all that the models depend on besides the bitext; `model` says what they are."""
+        options = {name: getattr(self, name) for name in self.settings}
+        return {"model": self.models.format(self), **options}
 
     @abstractmethod
     def _train(self, folder: Path, source: Rows, target: Rows) -> Mapping[str, Any]:

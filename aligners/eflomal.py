@@ -54,14 +54,8 @@ class Eflomal(ProgramAligner):
     package: ClassVar[str] = "eflomal"
     # eflomal reads a longer line as empty (write_text, eflomal.pyx).
     most_tokens: ClassVar[int] = 1023
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "model": f"eflomal original {self.model}",
-            "length": self.length,
-            "samplers": self.samplers,
-            "null_prior": self.null_prior,
-        }
+    settings: ClassVar[tuple[str, ...]] = ("length", "samplers", "null_prior")
+    models: ClassVar[str] = "eflomal original {0.model}"
 
     def _aligned(
         self, folder: Path, source: Sequence[str], target: Sequence[str], workdir: Path

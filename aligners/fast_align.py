@@ -50,14 +50,8 @@ class FastAlign(ProgramAligner):
     threads: Annotated[int, Ge(1)] = 2
 
     package: ClassVar[str] = "fast_align"
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "model": "fast_align original",
-            "iterations": self.iterations,
-            "favor_diagonal": self.favor_diagonal,
-            "p_null": self.p_null,
-        }
+    settings: ClassVar[tuple[str, ...]] = ("iterations", "favor_diagonal", "p_null")
+    models: ClassVar[str] = "fast_align original"
 
     def _run(
         self, folder: Path, source: Rows, target: Rows, options_of: Mapping[str, Sequence[str]]

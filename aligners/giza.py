@@ -200,6 +200,11 @@ class Giza(ProgramAligner):
 
     package: ClassVar[str] = "MGIZA++"
     most_tokens: ClassVar[int] = MAX_TOKENS
+    settings: ClassVar[tuple[str, ...]] = (
+        *("ibm1", "hmm", "ibm3", "ibm4"),
+        *("options", "classes", "class_runs", "training_threads"),
+    )
+    models: ClassVar[str] = "giza"
 
     def __post_init__(self) -> None:
         self._schedule().check()
@@ -208,14 +213,6 @@ class Giza(ProgramAligner):
 
     def _schedule(self) -> Schedule:
         return Schedule(self.ibm1, self.hmm, self.ibm3, self.ibm4)
-
-    def _settings(self) -> dict[str, Any]:
-        names = ("ibm1", "hmm", "ibm3", "ibm4", "options", "classes", "class_runs")
-        return {
-            "model": "giza",
-            **{name: getattr(self, name) for name in names},
-            "training_threads": self.training_threads,
-        }
 
     # Training.
 

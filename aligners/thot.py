@@ -1,7 +1,7 @@
 """The word aligners of sil-thot, trained both ways and symmetrised."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -41,8 +41,8 @@ class Thot(TrainedAligner):
     iterations: Annotated[int, Ge(1)] = 5
     symmetrization: _thot.Symmetrization = "grow-diag-final-and"
 
-    def _settings(self) -> dict[str, Any]:
-        return {"model": self.model, "iterations": self.iterations}
+    settings: ClassVar[tuple[str, ...]] = ("iterations",)
+    models: ClassVar[str] = "{0.model}"
 
     def _folder_name(self) -> str:
         return f"thot-{self.model}"

@@ -108,11 +108,9 @@ class Display:
         """Return a score as it is printed: a share in percent, an error rate as the rate."""
         return NOTHING if score is None else self._printed(self.value(score))
 
-    def shown_change(self, difference: float | None, *, sign: bool = True) -> str:
-        """Return a difference of scores as printed; `sign`: with a plus where the value rises."""
-        if difference is None:
-            return NOTHING
-        return self._printed(self.change(difference), "+" if sign else "")
+    def shown_change(self, difference: float | None) -> str:
+        """Return a difference of scores as printed, with a plus where the value rises."""
+        return NOTHING if difference is None else self._printed(self.change(difference), "+")
 
     def shown_spread(self, deviation: float | None) -> str:
         """Return a standard deviation or error of scores as printed."""

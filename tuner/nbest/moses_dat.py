@@ -56,9 +56,7 @@ class DatLists(model.NBest):
         return cls(**vars(model.without_texts(nbest)), stats=stats, score_name=score_name)
 
 
-def read_dat(
-    features: Sequence[Path | str], scores: Sequence[Path | str], *, segments: int | None = None
-) -> DatLists:
+def read_dat(features: Sequence[Path | str], scores: Sequence[Path | str]) -> DatLists:
     """Read pairs of features.dat and scores.dat and merge them.
 
     If hypotheses of a segment have the same features and statistics, the first stays, as
@@ -68,8 +66,6 @@ def read_dat(
     ----------
     features, scores
         As many of one as of the other, in the same order; plain, .gz, .bz2, .xz or .zst.
-    segments : int, optional
-        Number of segments; every id must be in 0..S-1. Absent: one more than the largest id.
 
     Raises
     ------
@@ -81,7 +77,7 @@ def read_dat(
             f"{counted(len(features), 'feature file')} and {counted(len(scores), 'score file')}; "
             f"give as many --features as --scores, in the same order"
         )
-    pairs = _read_pairs(features, scores, segments)
+    pairs = _read_pairs(features, scores)
     first, first_scores = pair = next(pairs)
     names, columns = _grouped(first.names)
     merger = _Merger(first.table.shape[1], first_scores.table.shape[1])
@@ -98,7 +94,7 @@ def read_dat(
         merger.add(np.repeat(file.ids, file.counts), table, stats, file.sparse)
         del table, stats
     where = first.where if len(features) == 1 else "the feature files together"
-    merged = merger.finish(segments, where, names, first_scores.names[0])
+    merged = merger.finish(where, names, first_scores.names[0])
     return replace(merged, scores_in=", ".join(map(called, scores)))
 
 
@@ -134,7 +130,7 @@ def merge_dat(parts: Sequence[DatLists]) -> DatLists:
             np.ascontiguousarray(part.stats) + 0.0,
             sparse,
         )
-    return merger.finish(len(first), "the lists", first.feature_names, first.score_name)
+    return merger.finish("the lists", first.feature_names, first.score_name)
 
 
 _Sparse = tuple[IntArray, Sequence[str], NDArray[np.integer], FloatArray]
@@ -162,12 +158,10 @@ class _Merger:
             rows = merging.with_sparse(rows, lines, columns[numbers], values)
         self._distinct.append(rows)
 
-    def finish(
-        self, segments: int | None, where: str, names: FeatureNames, score_name: str
-    ) -> DatLists:
+    def finish(self, where: str, names: FeatureNames, score_name: str) -> DatLists:
         """Return all of them by segment; `where` is what messages call the lists."""
         rows = self._distinct.finish()
-        offsets = offsets_of(merging.segment_sizes(rows.segments, segments, where))
+        offsets = offsets_of(merging.segment_sizes(rows.segments, None, where))
         sparse = merging.sparse_of(rows, tuple(self._sparse))
         nbest = model.featured(rows.features, offsets, names, sparse)
         return DatLists.of(nbest, rows.stats, score_name)
@@ -253,8 +247,8 @@ class _DatFile:
 class _DatReader:
     """Read one file of kind FEATURES or SCORES; messages name its lines or blocks."""
 
-    def __init__(self, path: Path | str, kind: str, segments: int | None) -> None:
-        self.where, self.kind, self.segments = called(path), kind, segments
+    def __init__(self, path: Path | str, kind: str) -> None:
+        self.where, self.kind = called(path), kind
         self.data = read_bytes(path)
         self.ids: list[int] = []
         self.counts: list[int] = []
@@ -431,18 +425,16 @@ class _DatReader:
                 self.fail(at, "the names are not UTF-8; convert the file to UTF-8")
         if columns != self.columns:
             self.fail(at, "another number of columns, or other names, than in the first block")
-        if self.segments is not None and numbers[0] >= self.segments:
-            self.fail(at, merging.beyond(numbers[0], self.segments))
         return numbers[0], numbers[1]
 
 
 def _read_pairs(
-    features: Sequence[Path | str], scores: Sequence[Path | str], segments: int | None
+    features: Sequence[Path | str], scores: Sequence[Path | str]
 ) -> Iterator[tuple[_DatFile, _DatFile]]:
     """Read pairs of files, and check that both files of a pair are of the same hypotheses."""
     for features_path, scores_path in zip(features, scores, strict=True):
-        file = _DatReader(features_path, "FEATURES", segments).read()
-        score_file = _DatReader(scores_path, "SCORES", segments).read()
+        file = _DatReader(features_path, "FEATURES").read()
+        score_file = _DatReader(scores_path, "SCORES").read()
         if (*score_file.names, score_file.table.shape[1]) == ("TER", 3):
             # Moses writes hundredths of edits and words, and their ratio (mert/TerScorer.cpp).
             score_file.table = score_file.table[:, :2] / 100

@@ -71,20 +71,10 @@ class Preparation:
             source=self.pipeline.source(references.source),
         )
 
-    def batch(
-        self, texts: Texts, references: References, *, offsets: IntArray | None = None
-    ) -> Batch:
-        """Prepare hypotheses, and set them against prepared references.
-
-        Parameters
-        ----------
-        offsets : (S + 1,) int64, optional
-            Hypotheses of segment s are `offsets[s]:offsets[s + 1]`. Default: the same number in
-            each.
-        """
-        if offsets is None:
-            each = len(texts) // max(len(references), 1)
-            offsets = np.arange(len(references) + 1, dtype=np.int64) * each
+    def batch(self, texts: Texts, references: References) -> Batch:
+        """Prepare as many hypotheses of each segment, and set them against prepared references."""
+        each = len(texts) // max(len(references), 1)
+        offsets = np.arange(len(references) + 1, dtype=np.int64) * each
         return make_batch(self.hypotheses(texts), offsets, references)
 
     def lazily(

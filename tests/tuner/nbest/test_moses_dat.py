@@ -51,13 +51,13 @@ SCORES_TXT_END_0
 """
 
 
-def read(tmp_path, *pairs, **options):
+def read(tmp_path, *pairs):
     paths = []
     for number, pair in enumerate(pairs, 1):
         for kind, text in zip(("f", "s"), pair, strict=True):
             paths.append(tmp_path / f"{kind}{number}")
             paths[-1].write_bytes(text.encode())
-    return read_dat(paths[::2], paths[1::2], **options)
+    return read_dat(paths[::2], paths[1::2])
 
 
 def binary(text, dtype):
@@ -136,9 +136,9 @@ def test_binary_files_are_read(tmp_path, dtype):
             read_dat([tmp_path / "f"], [tmp_path / "s"])
 
 
-def fails(tmp_path, *pairs, **options):
+def fails(tmp_path, *pairs):
     with pytest.raises(InputError) as caught:
-        read(tmp_path, *pairs, **options)
+        read(tmp_path, *pairs)
     return str(caught.value).replace(f"{tmp_path}/", "")
 
 
@@ -159,7 +159,7 @@ def rows_of(lists):
 
 
 def test_pair_is_read(tmp_path):
-    lists = read(tmp_path, (FEATURES, SCORES), segments=2)
+    lists = read(tmp_path, (FEATURES, SCORES))
     assert lists.feature_names == (("LM0", 1), ("TM0", 2))
     assert lists.score_name == "BLEU"
     assert lists.offsets.tolist() == [0, 2, 3]
@@ -267,12 +267,6 @@ def test_equal_features_with_other_statistics_both_stay(tmp_path):
 )
 def test_fault_is_named(tmp_path, features, scores, message):
     assert fails(tmp_path, (features, scores)).startswith(message)
-
-
-def test_segment_id_out_of_range(tmp_path):
-    assert fails(tmp_path, (FEATURES, SCORES), segments=1) == (
-        "f1:5: segment id 1, the references have 1 segment, so ids are 0..0"
-    )
 
 
 def test_files_of_different_models_or_metrics(tmp_path):
@@ -387,7 +381,6 @@ def test_seven_iterations_have_as_many_hypotheses_as_moses_says():
     lists = read_dat(
         [MERT / f"run{k}.features.dat.gz" for k in numbers],
         [MERT / f"run{k}.scores.dat.gz" for k in numbers],
-        segments=500,
     )
     assert lists.features.shape == (169370, 14)
     assert lists.stats.shape == (169370, 9)

@@ -99,9 +99,7 @@ def train(treebank: Path, out: Path, *, size: Size = "tiny", case: Case = "keep"
     """
     require("ufal.udpipe", extra="syntax")
     check_writable(out)
-    sentences = list(_sentences(treebank, RECIPES[size][0]))
-    if not sentences:
-        raise InputError(f"{treebank}: no sentence to train on")
+    sentences = _sentences(treebank, RECIPES[size][0], "train on")
     for block in sentences:
         _check_root(treebank, block)
     with tempfile.TemporaryDirectory(prefix="portmert-train-") as name:
@@ -121,10 +119,7 @@ def read_test(treebank: Path) -> list[ConlluTree]:
     InputError
         The treebank is wrong at some line, or empty.
     """
-    blocks = list(_sentences(treebank, None))
-    if not blocks:
-        raise InputError(f"{treebank}: no sentence to compare with")
-    return blocks
+    return _sentences(treebank, None, "compare with")
 
 
 def accuracy(annotator: Annotator, blocks: list[ConlluTree], tagset: _conllu.Tagset) -> Accuracy:
@@ -155,8 +150,8 @@ def accuracy(annotator: Annotator, blocks: list[ConlluTree], tagset: _conllu.Tag
     return Accuracy(len(blocks), words, tags / words, heads / words, links / words)
 
 
-def _sentences(treebank: Path, limit: int | None) -> Iterator[ConlluTree]:
-    count = 0
+def _sentences(treebank: Path, limit: int | None, purpose: str) -> list[ConlluTree]:
+    sentences: list[ConlluTree] = []
     for block in _conllu.read(treebank):
         if block.unparsed:
             continue
@@ -165,10 +160,12 @@ def _sentences(treebank: Path, limit: int | None) -> Iterator[ConlluTree]:
             raise InputError(f"{where}: HEAD is '{_conllu.NOTHING}'; a treebank has heads")
         if not all(_conllu.tag(word, "upos") or _conllu.tag(word, "xpos") for word in block.words):
             raise InputError(f"{where}: a word has neither UPOS nor XPOS; a treebank has tags")
-        yield block
-        count += 1
-        if count == limit:
-            return
+        sentences.append(block)
+        if len(sentences) == limit:
+            break
+    if not sentences:
+        raise InputError(f"{treebank}: no sentence to {purpose}")
+    return sentences
 
 
 def _check_root(treebank: Path, block: ConlluTree) -> None:

@@ -86,8 +86,6 @@ class LibraryAnnotator(Annotator):
 
     libraries: ClassVar[tuple[str, ...]]
     """The packages on which the answers depend. The version of the first is its own."""
-    extra: ClassVar[str] = ""
-    """The extra that installs them, if it does not have the name of the annotator."""
     apart: ClassVar[frozenset[str]] = frozenset({"model"})
     """Options that change no answer, or that count by the content of the model."""
     chunk: ClassVar[int] = CHUNK
@@ -109,10 +107,9 @@ class LibraryAnnotator(Annotator):
         return backend.annotate(sentences, request, processes=processes)
 
     def _versions(self) -> str:
-        further = self.libraries[1:]
-        extra = self.extra or self.name()
+        extra = self.name()
         versions = [require(*self.libraries, extra=extra)]
-        versions += [f"{name}-{require(name, extra=extra)}" for name in further]
+        versions += [f"{name}-{require(name, extra=extra)}" for name in self.libraries[1:]]
         return " ".join(versions)
 
     def _hashed(self) -> list[Path | str]:
@@ -158,11 +155,6 @@ class Workers:
         self._pool = ProcessPool(self._start)
         self._succeeded = False
         self._failed = 0
-
-    @property
-    def idle(self) -> list[LineProcess]:
-        """The processes that are kept and have nothing to do."""
-        return self._pool.idle
 
     def annotate(
         self, sentences: Sequence[Sentence], request: AnnotationRequest, *, processes: int

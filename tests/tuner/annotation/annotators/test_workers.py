@@ -123,16 +123,16 @@ def test_a_crash_costs_the_sentence_and_not_the_run(started, bad, processes):
 def test_a_process_is_kept_for_the_next_call(started):
     workers = started()
     run(workers, ["a"])
-    kept = list(workers.idle)
+    kept = list(workers._pool.idle)
     run(workers, ["b"])
-    assert workers.idle == kept
+    assert workers._pool.idle == kept
     assert len(kept) == 1
 
 
 def test_a_dead_process_is_not_kept(started):
     workers = started()
     run(workers, ["die"])
-    assert workers.idle == []
+    assert workers._pool.idle == []
     assert tags(run(workers, ["b"])) == ["b"]
 
 
