@@ -52,8 +52,8 @@ def main(values: OptionValues) -> int:
     stats = moses_stats(replace(lists, score_name=metric.name()), metric)
     rng = streams.whole(values.integer("random-seed", 0))
     if type(metric) is Bleu and not settings:
-        worth = sentence_bleu(stats, longer=float("smooth-brevity-penalty" in values))
-        better, worse = most_different(worth, lists.offsets, rng)
+        scores = sentence_bleu(stats, longer=float("smooth-brevity-penalty" in values))
+        better, worse = most_different(scores, lists.offsets, rng)
     else:
         better, worse = on_background(lists, stats, metric, settings, rng)
     with files.writing(values.last("output-file", "-")) as out:
@@ -69,24 +69,24 @@ def sentence_bleu(stats: FloatArray, *, longer: float) -> FloatArray:
     `longer` is added to the length of the reference.
     """
     matched, total, reference = stats[:, :-1:2], stats[:, 1:-1:2], stats[:, -1] + longer
-    with np.errstate(divide="ignore", invalid="ignore"):  # a hypothesis without a token is worth 0
+    with np.errstate(divide="ignore", invalid="ignore"):  # one without a token scores 0
         brevity = np.minimum(0.0, 1.0 - reference / total[:, 0])
     scores: FloatArray = exp(log((matched + 1.0) / (total + 1.0)).mean(axis=1) + brevity)
     return scores
 
 
 def most_different(
-    worth: FloatArray, offsets: IntArray, rng: np.random.Generator
+    scores: FloatArray, offsets: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Return the better and the worse hypotheses of the random pairs that differ most."""
     pairs_of_segments: list[IntArray] = []
     for begin, end in pairwise(offsets):
         pairs = rng.integers(begin, end, size=(2, SAMPLES))
-        size = np.abs(worth[pairs[0]] - worth[pairs[1]])
+        size = np.abs(scores[pairs[0]] - scores[pairs[1]])
         order = np.argsort(-size, kind="stable")[:PAIRS]
         pairs_of_segments.append(pairs[:, order[size[order] >= LEAST]])
     first, second = np.concatenate(pairs_of_segments, axis=1)
-    rises = worth[first] > worth[second]
+    rises = scores[first] > scores[second]
     return np.where(rises, first, second), np.where(rises, second, first)
 
 

@@ -182,7 +182,20 @@ class SearchSpace(NamedTuple):
             # weights and those that the decoder has and nobody searches.
             size = float(summed(np.abs(bounds.clip(variables.reduce(self.starts[0])))))
             vector = vector * ((size or 1.0) / (float(summed(np.abs(vector))) or 1.0))
-        return variables.expand(_without_zeros(vector, self.searched, variables))
+        # A weight of exactly 0 becomes a very small one of the sign that scores better.
+        vector, problem = vector.copy(), self.searched
+        tiny = 1e-9 * max(float(np.abs(vector).max()), 1e-9)
+        zeros = np.flatnonzero(vector[: len(variables)] == 0)  # sparse ones may be 0
+        scores = problem.model_scores(vector) if len(zeros) else NOTHING
+        for v in zeros:
+            options = [
+                (problem.oriented_score(scores + value * problem.features[v]), value)
+                for value in (tiny, -tiny)
+                if bounds.lower[v] <= value <= bounds.upper[v]
+            ]
+            vector[v] = max(options)[1] if options else 0.0
+            scores += vector[v] * problem.features[v]
+        return variables.expand(vector)
 
 
 def _search_space(
@@ -247,23 +260,6 @@ def equal_weights(names: FeatureNames) -> FeatureWeights:
     """Return equal weights that add to 1."""
     size = sum(count for _, count in names)
     return FeatureWeights({name: (1.0 / size,) * count for name, count in names})
-
-
-def _without_zeros(vector: FloatArray, problem: TuningProblem, variables: Variables) -> FloatArray:
-    """Replace each weight of exactly 0 by a very small one of the sign that scores better."""
-    vector = vector.copy()
-    tiny = 1e-9 * max(float(np.abs(vector).max()), 1e-9)
-    zeros = np.flatnonzero(vector[: len(variables)] == 0)  # sparse ones may be 0
-    scores = problem.model_scores(vector) if len(zeros) else np.zeros(0)
-    for v in zeros:
-        options = [
-            (problem.oriented_score(scores + value * problem.features[v]), value)
-            for value in (tiny, -tiny)
-            if variables.bounds.lower[v] <= value <= variables.bounds.upper[v]
-        ]
-        vector[v] = max(options)[1] if options else 0.0
-        scores += vector[v] * problem.features[v]
-    return vector
 
 
 def _doubts_of_scores(
