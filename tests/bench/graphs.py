@@ -67,6 +67,8 @@ STARTS: Mapping[str, Mapping[str, float]] = {
 }  # fmt: skip
 """Start weights: these features get other weights than training wrote. `far` makes far too many
 words."""
+FEWEST_DRAWN = 3
+"""With fewer tunings there are no curves."""
 LIMITS = {"zh-en": 10, "es-en": 6}
 TIGHT, WIDE = 15, 50
 
@@ -480,6 +482,8 @@ def charts(records: Sequence[Mapping[str, Any]]) -> list[Chart]:
             if NAMES[arm, parts[0]] in found
         }
         seeds = found[NAMES["lists", "8"]].keys() & found[NAMES["graphs", "1"]].keys()
+        if len(seeds) < FEWEST_DRAWN:
+            continue
         for place, axis in ((0, "decodings of the dev set"), (1, "CPU seconds")):
             series = []
             for colour, (name, points) in enumerate(curves.items()):
