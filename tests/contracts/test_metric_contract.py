@@ -18,11 +18,11 @@ from portmert.metrics.pos import Posf, Posp, Posr, Wpf
 from portmert.tuner import families
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
-from portmert.tuner.components.catalogue import describe, limits
+from portmert.tuner.components.catalogue import describe
 from portmert.tuner.texts.statistics import compute_stats
 from tests.oracles.metrics import Text, Tree
 from tests.oracles.semantics import Node
-from tests.support.strategies_metrics import LAYERS, arrays, batch_of, corpora
+from tests.support.strategies_metrics import LAYERS, arrays, batch_of, corpora, limits
 
 NAMES = families.own_names("metric")
 EXPECTED = (

@@ -21,7 +21,7 @@ from portmert.metrics._base import (
     offsets_of,
 )
 from portmert.tuner import families
-from portmert.tuner.components.catalogue import limits
+from portmert.tuner.components.catalogue import _parts
 from tests.oracles import semantics
 from tests.oracles.metrics import Segment, Text, Tree, expected_links
 
@@ -34,6 +34,12 @@ LAYERS = ("tags", "heads", "tree", "meaning")
 # Strategies are made once: to make one takes longer than to draw from it.
 _LABELS, _CATEGORIES = st.sampled_from(LABELS), st.sampled_from(CATEGORIES)
 _UP_TO = functools.cache(lambda last: st.integers(0, last))
+
+
+def limits(hint):
+    """The lowest and the highest value of an option of this type, if it has both."""
+    bounds = _parts(hint)[1]
+    return tuple(bounds[side] for side in ("ge", "le") if side in bounds)
 
 
 @functools.cache

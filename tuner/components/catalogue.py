@@ -165,12 +165,6 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
     return head.strip(), meanings
 
 
-def limits(hint: Any) -> tuple[float, ...]:
-    """Return the lowest and the highest value of an option of this type, if it has both."""
-    bounds = _parts(hint)[1]
-    return tuple(bounds[side] for side in ("ge", "le") if side in bounds)
-
-
 def _parts(hint: Any) -> tuple[Any, dict[str, float]]:
     """Return the plain type of an option that may be optional or annotated, and its limits."""
     bounds: dict[str, float] = {}

@@ -1,6 +1,7 @@
 """Meta-evaluation: bootstrap samples, permutation tests and the whole, against slow twins."""
 
 import itertools
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_samples_of_systems_score_each_corpus_anew(human, metric, kept):
 
 
 def test_draws_resample_what_they_should():
-    for resampled in data.RESAMPLED:
+    for resampled in get_args(data.Resampled):
         draws = data.Draws.draw(
             5, 4, samples=50, resampled=resampled, rng=np.random.default_rng(1)
         )
@@ -302,7 +303,7 @@ def test_intervals_hold_the_correlation_of_good_data():
     human = rng.normal(size=(200, 8))
     people = Judged(tuple("ABCDEFGH"), human, np.ones(200))
     scores = given_scores(human + rng.normal(size=human.shape))
-    for resampled in data.RESAMPLED:
+    for resampled in get_args(data.Resampled):
         one = evaluate(people, [scores], Settings(samples=200, resampled=resampled))
         r = one.agreements[0].correlations["segment.pearson"]
         assert r.low < 2**-0.5 < r.high

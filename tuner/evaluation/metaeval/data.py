@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from ..human_scores import HumanScores, Judgments
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
 """The units that a bootstrap sample is drawn from."""
-RESAMPLED: tuple[Resampled, ...] = get_args(Resampled)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,15 +23,12 @@ from ...texts.links import Linker
 from ...texts.prepare import Prepare
 from ..comparison import compare, material, scores
 from ..comparison.systems import SystemFiles
-from ..significance import Resampling
 from .document import Published, document, markdown, read_published
 
 TUNED_ON = ("bleu", "port", "qmean", "port-rho", "port-tau")
 """The metrics that the paper tunes on; the others are compared with the first."""
 
 SCORED_WITH = ("bleu", "nist", "ter", "meteor", "port", "qmean")
-
-RESAMPLED = Resampling()
 
 
 def experiments_of(
@@ -94,7 +91,6 @@ def reproduce(
     *,
     published: Path | None,
     prepare: Prepare | None = None,
-    resampling: Resampling = RESAMPLED,
 ) -> tuple[Sequence[str], str]:
     """Tune on each metric, going on where an earlier call ended, then compare on the test set.
 
@@ -135,7 +131,6 @@ def reproduce(
         ),
         metrics=tuple(scored_with),
         prepare=prepare,
-        resampling=resampling,
     )
     with using(threads=next(iter(experiments.values())).threads):
         comparison = compare.compare_systems(request)
