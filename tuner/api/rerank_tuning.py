@@ -429,7 +429,7 @@ def elected(nbest: NBest, answers: IntArray, weights: FloatArray) -> IntArray:
     weights : (H,) float64
         What the vote of each row counts; not below 0.
     """
-    pairs = np.column_stack([nbest.segments_in_files, answers])
+    pairs = np.column_stack([nbest.in_files[0], answers])
     groups = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
     group_of_row = groups[nbest.lines]
     of_rows = np.bincount(group_of_row, minlength=groups.max() + 1)

@@ -221,7 +221,7 @@ def _check_places(
 ) -> None:
     """Raise InputError if values may not be taken in the order of the lists."""
     if nbest.dropped is not None and len(files) == len(nbest.list_sizes):
-        segments = np.split(nbest.segments_in_files, np.cumsum(nbest.list_sizes)[:-1])
+        segments = np.split(nbest.in_files[0], np.cumsum(nbest.list_sizes)[:-1])
         for column, segments_of_lines in zip(columns, segments, strict=True):
             if column is not None and column.ids is None:
                 column.check_words([nbest.names[segment] for segment in segments_of_lines])
@@ -291,7 +291,7 @@ def _by_key(nbest: NBest, keyed: Sequence[Keyed], *, drop: bool, equal: bool = F
     assert nbest.lines is not None  # noqa: S101  the caller has seen to it
     ids = nbest.names
     if equal:
-        segments, ranks = nbest.segments_in_files, nbest.ranks_in_files
+        segments, ranks = nbest.in_files
         lines = np.arange(len(segments))
     else:
         segments = nbest.segment_of_row

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from portmert.metrics._base import (
     FloatArray,
@@ -85,26 +84,14 @@ class NBest:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     @property
-    def segments_in_files(self) -> IntArray:
-        """(L,) the segment of each hypothesis of the files, equal ones too; -1 if left out."""
+    def in_files(self) -> tuple[IntArray, IntArray]:
+        """(L,) segments, and ranks, of all hypotheses of the files; -1 of those left out."""
         if self.lines is None or self.dropped is None:
             raise errors.InputError("these lists were not read from files")
-        segments = self.segment_of_row
-        return self._in_files(segments, self.dropped[:, 1])
-
-    @property
-    def ranks_in_files(self) -> IntArray:
-        """(L,) the rank of each hypothesis of the files, equal ones too; -1 if left out."""
-        if self.lines is None or self.dropped is None:
-            raise errors.InputError("these lists were not read from files")
-        return self._in_files(self.ranks, self.dropped[:, 2])
-
-    def _in_files(self, kept: ArrayLike, dropped: IntArray) -> IntArray:
-        """Return values of the rows and of the dropped hypotheses in the order of the files."""
-        assert self.lines is not None and self.dropped is not None  # noqa: S101, PT018
-        values = np.full(sum(self.list_sizes), -1, dtype=np.int64)
-        values[self.lines], values[self.dropped[:, 0]] = kept, dropped
-        return values
+        values = np.full((2, sum(self.list_sizes)), -1, dtype=np.int64)
+        values[:, self.lines] = self.segment_of_row, self.ranks
+        values[:, self.dropped[:, 0]] = self.dropped[:, 1:].T
+        return values[0], values[1]
 
     def __repr__(self) -> str:
         names = " ".join(name for name, _ in self.feature_names)

@@ -33,6 +33,19 @@ _KEYS = ", ".join(INDEX_KEYS)
 _OWN_FILES = "give several lists of a segment as files of their own"
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Stop looking for cycles of objects, of which records have none: a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@_uncollected()
 def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
     """Return the arrays of a whole file.
 
@@ -41,22 +54,12 @@ def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArr
     InputError
         The file is not what it should be, or has no hypothesis; the message says where.
     """
-    with _uncollected():
-        return _arrays_of(reader, file, vocabulary)
-
-
-def _arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
     gathered = _Gathered(file, vocabulary)
     try:
         for block in reader.columns(file):
-            if isinstance(block, Columns):
-                gathered.add(block)
-            else:
-                gathered.add_failed(block)
-    except InputError:
-        gathered.make_rows()  # their fault would be the earlier one
-        raise
-    gathered.make_rows()
+            gathered.add(block)
+    finally:
+        gathered.make_rows()  # a fault there is earlier than one in what was read last
     return gathered.arrays(reader)
 
 
@@ -78,15 +81,18 @@ class _Gathered:
         self.links: list[list[tuple[int, int]] | None] = []
         self.features: list[FloatArray] = []
 
-    def add_failed(self, failed: Failed) -> None:
+    def _add_failed(self, failed: Failed) -> None:
         """Note a segment without an answer, or refuse it."""
         self.first_places.setdefault(failed.segment, failed.place)
         if not self.file.names.drop:
             self.file.fail(failed.place, f"id '{failed.segment}': {failed.reason}; {DROP}")
         self.file.names.failed[failed.segment] = failed.reason
 
-    def add(self, block: Columns) -> None:
-        """Add hypotheses."""
+    def add(self, block: Columns | Failed) -> None:
+        """Add hypotheses, or a segment without any."""
+        if isinstance(block, Failed):
+            self._add_failed(block)
+            return
         for segment, place in zip(block.segments, block.places, strict=True):
             self.first_places.setdefault(segment, place)
         if not self.places:
@@ -157,18 +163,6 @@ class _Gathered:
             ranks=np.array([] if None in ranks else ranks, dtype=np.int32),
         )
         return ListArrays(rows, tuple(self.sizes.items()), (), self.is_linked, self.file.where)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Stop looking for cycles of objects, of which records have none: a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _numbers(
@@ -245,7 +239,7 @@ def _slow_features(file: ListFile, columns: Columns, sizes: dict[str, int]) -> F
     """Return the values of features; raise the error of the first hypothesis with a fault."""
     values: list[float] = []
     for place, features in zip(columns.places, columns.features, strict=True):
-        in_order = (*(name for name in sizes if name in features), *features)
+        in_order = (*(name for name in sizes if name in features), *sorted(features))
         own_sizes = _checked_sizes(file, place, {name: features[name] for name in in_order})
         if own_sizes != sizes:
             file.fail(

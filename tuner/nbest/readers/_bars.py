@@ -62,7 +62,16 @@ class BarsReader(Reader):
 
     def blocks(self, file: ListFile) -> Iterator[bytes]:
         """Yield the list in blocks of whole lines, their fields in Moses' order."""
-        return file.blocks()
+        lines = self.lines(file)
+        if lines is None:
+            yield from file.blocks()
+            return
+        while block := list(islice(lines, _LINES)):
+            yield b"\n".join(block) + b"\n"
+
+    def lines(self, file: ListFile) -> Iterator[bytes] | None:  # noqa: ARG002  formats do
+        """Return the lines with their fields in Moses' order; None where they are."""
+        return None
 
 
 class _Block:
@@ -464,12 +473,6 @@ def _split_head(head: tuple[str, ...]) -> list[list[str]]:
 def split_fields(line: bytes) -> list[bytes]:
     """Return the fields of a line, which the token `|||` separates, without white space around."""
     return [part.strip() for part in _BARS.split(line)]
-
-
-def joined_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield blocks of lines; each gets a line end."""
-    while block := list(islice(lines, _LINES)):
-        yield b"\n".join(block) + b"\n"
 
 
 def are_named_values(text: str) -> bool:

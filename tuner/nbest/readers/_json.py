@@ -114,18 +114,26 @@ class JsonObject(NamedTuple):
         return number
 
     def features(
-        self, keys: Sequence[str], computed: Mapping[str, float] | None = None
-    ) -> dict[str, float | list[float]]:
+        self,
+        keys: Sequence[str],
+        computed: Mapping[str, float] | None = None,
+        *,
+        in_order: bool = True,
+    ) -> Mapping[str, float | list[float]]:
         """Return the computed features and the scores of keys.
 
-        Scores are numbers, or objects of names and numbers, which are sorted by name.
+        Scores are numbers, or objects of names and numbers, which `in_order` sorts by name.
         """
         features: dict[str, float | list[float]] = {**(computed or {})}
         for key in keys:
             scores = self.get(key)
             if scores is None:
                 self.wrong(key, scores, "scores (name the keys in features=)")
-            by_name = dict(sorted(scores.items())) if isinstance(scores, dict) else {key: scores}
+            by_name = scores if isinstance(scores, dict) else {key: scores}
+            if in_order:
+                by_name = dict(sorted(by_name.items()))
+            if len(keys) == 1 and not computed:
+                return by_name
             for name in by_name.keys() & features.keys():
                 self.file.fail_of_names(name)
             features.update(by_name)

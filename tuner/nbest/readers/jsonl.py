@@ -12,7 +12,6 @@ from pydantic.dataclasses import dataclass
 from ...base import options
 from ...base.columns import INDEX_KEYS
 from ...base.errors import InputError, counted
-from ...base.numbers import LARGEST
 from ..records import Columns, Failed, Hypothesis, ListFile, Record, in_blocks
 from . import _json as js
 from ._base import rank_in
@@ -34,7 +33,6 @@ _WRITERS = {
     "pred_text": "a manifest of NeMo without beams; save them (return_best_hypothesis=false)",
 }
 """Whose records without hypotheses have these keys, and what to do."""
-_NUMBERS = {int, float}
 _EITHER = "sentence_id"
 """The key whose ids may count from 1; Sockeye's do."""
 
@@ -130,10 +128,9 @@ class Jsonl(JsonReader):
                 elif is_list:
                     yield from self._listed(self._items(whole, list_key), segment)
                 else:
-                    roles = self._roles(whole)
-                    yield Columns.of([_hypothesis(whole, segment, roles)])
+                    yield from self._listed([whole], segment)
                     if id_key and whole is record and self._is_told_by(tuple(whole.content)):
-                        alike[tuple(whole.content)] = roles
+                        alike[tuple(whole.content)] = self._roles(whole)
 
     def _failure(self, whole: js.JsonObject, list_key: str, *, is_list: bool) -> str | None:
         """Return why a record has no hypothesis; None if it has one, or another fault."""
@@ -145,14 +142,14 @@ class Jsonl(JsonReader):
             _check_writer(whole)
         return reason
 
-    def _listed(self, items: list[js.JsonObject], segment: str) -> Iterator[Columns]:
+    def _listed(self, items: Sequence[js.JsonObject], segment: str) -> Iterator[Columns]:
         """Yield the hypotheses of a segment."""
         block = _columns(items, self._roles(items[0]), segment=segment)
         if block:
             yield block
         else:
             for item in items:
-                yield Columns.of([_hypothesis(item, segment, self._roles(item))])
+                yield from self._listed([item], segment)
 
     def id_base(self, file: ListFile, ids: Collection[str]) -> int:
         """Return the first of the ids of a whole file, where they are numbers."""
@@ -237,63 +234,34 @@ class _Roles(NamedTuple):
 def _columns(
     items: Sequence[js.JsonObject], roles: _Roles, *, id_key: str = "", segment: str = ""
 ) -> Columns | None:
-    """Return hypotheses with ids, or those of a segment; None if some need a closer look.
+    """Return hypotheses with ids, or those of a segment; None if they must be read one by one.
 
     Parameters
     ----------
     roles
-        Those of the first of them, which all have in common.
+        Those of the first of them.
     """
     contents, n = [item.content for item in items], len(items)
-    if len(set(map(tuple, contents))) > 1 or any(None in each.values() for each in contents):
-        return None
-    ids: list[Any] = [content[id_key] for content in contents] if id_key else [segment] * n
-    if {*map(type, ids)} == {int} and min(ids) >= 0:
-        ids = list(map(str, ids))
-    texts: list[Any] = [content.get(roles.text) for content in contents]
-    scores: list[Any] = (
-        [content.get(roles.score) for content in contents] if roles.score else [0.0] * n
-    )
-    features = _features_of_all(contents, roles.features)
-    are_texts = {*map(type, ids), *map(type, texts)} == {str}
-    are_numbers = {*map(type, scores)} <= _NUMBERS and max(map(abs, scores)) <= LARGEST
-    if not (are_texts and are_numbers and features):
+    if n > 1 and (len(set(map(tuple, contents))) > 1 or any(None in c.values() for c in contents)):
         return None
     try:
-        links = [_links(item, roles.links) for item in items] if roles.links else [None] * n
+        return Columns(
+            [item.place for item in items],
+            [item.segment(id_key, None) for item in items] if id_key else [segment] * n,
+            # The first hypothesis of a list gives the features their order.
+            features=[
+                item.features(roles.features, in_order=not k) for k, item in enumerate(items)
+            ],
+            texts=[item.text(roles.text) for item in items],
+            scores=[item.number(roles.score) for item in items] if roles.score else [0.0] * n,
+            links=[_links(item, roles.links) for item in items] if roles.links else [None] * n,
+            records=contents,
+            ranks=[rank_in(c, roles.ranks) for c in contents] if roles.ranks else [None] * n,
+        )
     except InputError:
-        return None
-    ranks = [rank_in(content, roles.ranks) for content in contents] if roles.ranks else [None] * n
-    places = [item.place for item in items]
-    return Columns(places, ids, texts, features, list(map(float, scores)), links, contents, ranks)
-
-
-def _features_of_all(
-    contents: Sequence[dict[str, Any]], keys: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Return the features of hypotheses, each a number or one object of all; else nothing."""
-    if len(keys) == 1 and {type(content.get(keys[0])) for content in contents} == {dict}:
-        by_name = [content[keys[0]] for content in contents]
-        # The first hypothesis of a list gives their order, see `JsonObject.features`.
-        return [dict(sorted(by_name[0].items())), *by_name[1:]]
-    by_key = [{key: content.get(key) for key in keys} for content in contents]
-    kinds = {type(value) for features in by_key for value in features.values()}
-    return by_key if kinds <= _NUMBERS else []
-
-
-def _hypothesis(item: js.JsonObject, segment: str, roles: _Roles) -> Hypothesis:
-    """Return the hypothesis of an object."""
-    features = item.features(roles.features)
-    return Hypothesis(
-        item.place,
-        segment,
-        item.text(roles.text),
-        features,
-        item.number(roles.score) if roles.score else 0.0,
-        _links(item, roles.links) if roles.links else None,
-        item.content,
-        rank_in(item.content, roles.ranks) if roles.ranks else None,
-    )
+        if n == 1:
+            raise
+        return None  # those before a fault come first: they may have one too
 
 
 def _links(item: js.JsonObject, key: str) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from ...base.errors import counted
 from ...base.numbers import parse_number
 from ..records import ListFile
-from ._bars import BarsReader, are_named_values, joined_lines, split_fields
+from ._bars import BarsReader, are_named_values, split_fields
 
 _JOSHUA = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
 _TREE = re.compile(r"[0-9]+ \|\|\| \(\S+\{[0-9]+-[0-9]+\} ")
@@ -88,15 +88,14 @@ class Joshua(BarsReader):
         named = all(are_named_values(row[2]) or _are_apart(row[2]) for row in rows)
         return named and any(_JOSHUA.match(token) for row in rows for token in row[2].split())
 
-    def blocks(self, file: ListFile) -> Iterator[bytes]:
-        """Yield the list; raise InputError for derivation trees in place of texts."""
+    def lines(self, file: ListFile) -> None:
+        """Leave the lines as they are; raise InputError for derivation trees in place of texts."""
         if file.head and _TREE.match(file.head[0]):
             file.fail(
                 1,
                 "the hypothesis is a derivation tree, as Joshua writes it; expected its text: set "
                 "use_tree_nbest = false in Joshua's configuration, and decode again",
             )
-        return super().blocks(file)
 
 
 @dataclass(frozen=True)
@@ -119,11 +118,8 @@ class Travatar(BarsReader):
             for row in rows
         )
 
-    def blocks(self, file: ListFile) -> Iterator[bytes]:
-        """Yield the list with score and features exchanged."""
-        return joined_lines(self._lines(file))
-
-    def _lines(self, file: ListFile) -> Iterator[bytes]:
+    def lines(self, file: ListFile) -> Iterator[bytes]:
+        """Yield the lines with score and features exchanged."""
         for number, line in enumerate(file.byte_lines(), 1):
             fields = split_fields(line)
             if len(fields) != 4:
@@ -170,11 +166,8 @@ class Nematus(BarsReader):
             for field in row[2:]
         )
 
-    def blocks(self, file: ListFile) -> Iterator[bytes]:
-        """Yield the list with named features, and the score last: the first if none is."""
-        return joined_lines(self._lines(file))
-
-    def _lines(self, file: ListFile) -> Iterator[bytes]:
+    def lines(self, file: ListFile) -> Iterator[bytes]:
+        """Yield the lines with named features, and the score last: the first if none is."""
         form: tuple[int, int] | None = None
         for number, line in enumerate(file.byte_lines(), 1):
             fields = split_fields(line)
@@ -218,11 +211,8 @@ class Marian(BarsReader):
         features = re.compile(r"F0= *\S+(?: +[^\s=]+= *\S+)*")
         return all(features.fullmatch(row[-2]) for row in rows)
 
-    def blocks(self, file: ListFile) -> Iterator[bytes]:
-        """Yield the list with the word alignment last, without word scores."""
-        return joined_lines(self._lines(file))
-
-    def _lines(self, file: ListFile) -> Iterator[bytes]:
+    def lines(self, file: ListFile) -> Iterator[bytes]:
+        """Yield the lines with the word alignment last, without word scores."""
         first: tuple[bool, bool] | None = None
         remarks: dict[str, None] = {}
         for number, line in enumerate(file.byte_lines(), 1):
