@@ -118,16 +118,13 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
             {
                 "segment": segment,
                 "scores": [
-                    {
-                        "metric": score.metric.name(),
-                        **score.metric.display.with_rates(
-                            {"score": float(score.segment_scores[segment])}
-                        ),
-                    }
-                    for score in scores
+                    {"metric": s.metric.name(), **s.metric.display.with_rates({"score": value})}
+                    for s, value in zip(scores, values, strict=True)
                 ],
             }
-            for segment in range(len(scores[0].segment_scores))
+            for segment, values in enumerate(
+                zip(*(score.segment_scores.tolist() for score in scores), strict=True)
+            )
         ]
     return document
 

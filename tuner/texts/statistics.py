@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need, Texts
+from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need
 from portmert.metrics._m2 import has_gold
 
 from ..base.context import current
@@ -223,21 +223,16 @@ def _unlinked_texts(batch: Batch) -> list[str]:
         ("hypotheses", batch.hypotheses, batch.offsets),
         ("references", batch.references, batch.reference_offsets),
     ):
-        unlinked = _count_unlinked(texts, offsets, batch)
-        if unlinked:
+        if texts.links is None or batch.source_lengths is None:
+            continue
+        source_lengths = np.repeat(batch.source_lengths, np.diff(offsets))
+        are_full = (source_lengths > 0) & (texts.tokens.lengths > 0)
+        if unlinked := np.count_nonzero((texts.links.lengths == 0) & are_full):
             lines.append(
                 f"{unlinked} of {len(texts)} {name} have no links: their words count as being in "
                 f"source order"
             )
     return lines
-
-
-def _count_unlinked(texts: Texts, offsets: IntArray, batch: Batch) -> int:
-    if texts.links is None or batch.source_lengths is None:
-        return 0
-    source_lengths = np.repeat(batch.source_lengths, np.diff(offsets))
-    empty = (source_lengths == 0) | (texts.tokens.lengths == 0)
-    return int(np.count_nonzero((texts.links.lengths == 0) & ~empty))
 
 
 def _chunks(offsets: IntArray) -> list[tuple[int, int]]:
