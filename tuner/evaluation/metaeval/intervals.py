@@ -117,7 +117,7 @@ def _pearson_sums(
         _row_sums(
             draws.rows[part], points, [times[part] @ term.T for term in terms], x_mean, y_mean
         )
-        for part in chunks(len(times), len(points), most=1 << 20)
+        for part in chunks(len(times), len(points), most=1 << 16)  # they fit a cache
     ]
     return np.concatenate(sums)
 
