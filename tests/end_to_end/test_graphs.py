@@ -9,6 +9,7 @@ import pytest
 
 import portmert
 from tests.support.cli import fault, run
+from tests.support.run_folders import write_lines
 
 LATTICE = """VERSION=1.0
 start=0 end=2
@@ -176,3 +177,14 @@ def test_a_run_with_graphs_that_was_killed_goes_on_to_equal_bytes(tmp_path):
         (tmp_path / "run" / gone).unlink()
     portmert.tune(path)
     assert contents(tmp_path / "run") == whole
+
+
+def test_graphs_without_a_feature_are_refused_in_one_line(tmp_path):
+    rules = [1, "[X] ||| a ||| a", 2, "[X] ||| b ||| b"]
+    edges = [{"tail": [], "feats": [], "rule": rule} for rule in (1, 2)]
+    graph = {"rules": rules, "features": [], "edges": edges, "node": {"in_edges": [0, 1]}}
+    path = write_lines(tmp_path / "graph.json", [json.dumps(graph)])
+    reference = write_lines(tmp_path / "ref", ["a"])
+    said = fault("optimize", "--metric", "bleu", "--graphs", path, "--ref", reference,
+                 "--out", tmp_path / "weights.json")  # fmt: skip
+    assert "the hypotheses have no scores to find weights of" in said

@@ -282,6 +282,8 @@ def drawn_around(
     Each weight moves by about half of itself or, if its feature contributes little to differences
     of scores, by what makes it contribute a quarter of the mean. Sparse features keep theirs.
     """
+    if not nbest.feature_names:
+        return []
     dense = FeatureWeights({name: weights.values[name] for name, _ in nbest.feature_names})
     vector, sizes = dense.vector(nbest.feature_names), np.diff(nbest.offsets)
     means = np.add.reduceat(nbest.features, nbest.offsets[:-1]) / sizes[:, np.newaxis]
