@@ -282,13 +282,11 @@ def drawn_around(
     Each weight moves by about half of itself or, if its feature contributes little to differences
     of scores, by what makes it contribute a quarter of the mean. Sparse features keep theirs.
     """
-    if not nbest.feature_names:
-        return []
     dense = FeatureWeights({name: weights.values[name] for name, _ in nbest.feature_names})
     vector, sizes = dense.vector(nbest.feature_names), np.diff(nbest.offsets)
     means = np.add.reduceat(nbest.features, nbest.offsets[:-1]) / sizes[:, np.newaxis]
     deviations = np.std(nbest.features - np.repeat(means, sizes, axis=0), axis=0)
-    share = np.mean(np.abs(vector) * deviations) / 2
+    share = np.sum(np.abs(vector) * deviations) / max(2 * len(vector), 1)
     least = np.divide(share, deviations, out=np.zeros(len(vector)), where=deviations > 0.0)
     spread = np.maximum(np.abs(vector), least) / 2
     drawn = vector + spread * rng.standard_normal((AROUND, len(vector)))
