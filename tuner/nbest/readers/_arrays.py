@@ -227,8 +227,6 @@ def _flat_values(
         if by_name.keys() != names:
             return []
         values += map(by_name.__getitem__, names)
-    if list not in set(map(type, values)):
-        return values if set(sizes.values()) <= {1} else []
     values = [value if type(value) is list else [value] for value in values]
     if list(map(len, values)) != [*sizes.values()] * len(features):
         return []
