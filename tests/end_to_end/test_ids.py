@@ -123,3 +123,23 @@ def test_files_beside_the_first_reference_have_the_same_ids(folder):
     assert refused(*words) == f"text: id 'u2' not in other (ids there: u1, u3); {both}"
     (folder / "other").write_text("u1 a\nu3 c\nu2 b\nu5 b\n")
     assert refused(*words) == f"other: id 'u5' not in text (ids there: u1, u2, u3); {both}"
+
+
+def test_ids_that_skip_one_beside_lines_without_ids_are_told(folder):
+    names = [f"u{number}" for number in range(20) if number != 5]
+    (folder / "list").write_text(
+        "".join(
+            json.dumps({"id": name, "text": text, "score": score, "lm": 1.5}) + "\n"
+            for name in names
+            for text, score in (("a b", 1.0), ("a", 0.5))
+        )
+    )
+    (folder / "text").write_text("a b\n" * 19)
+    said = portmert(*optimized("--ref", "text")).stderr
+    assert (
+        "text has no ids, and those of the n-best lists skip some (after 'u4' stands 'u6')" in said
+    )
+    # Numbers beside the score, and one feature alone, are told too.
+    assert "not used: lm (--nbest-format jsonl:features=score+lm)" in said
+    (folder / "text").write_text("".join(f"{name} a b\n" for name in names))
+    assert "skip some" not in portmert(*optimized("--ref", "text", "--ids")).stderr

@@ -221,7 +221,7 @@ def test_without_references_of_the_test_set_it_is_reranked(tmp_path):
 
 def test_a_range_of_length_penalties_is_refused(tmp_path):
     given = ["--metric", "bleu", "--replicas", 1, "--out-dir", tmp_path / "d", "--length-penalty"]
-    assert "length penalty '0:1': replicas are averaged under one" in fault(
+    assert "`portmert optimize --length-penalty 0:1` finds it, then give it here" in fault(
         "optimize", *DEV, *MERT, *given, "0:1"
     )
     optimize(*given, "0.5")

@@ -124,8 +124,9 @@ def replicate(
     with using(progress=progress), prepared as dev:
         if dev.penalty and dev.penalty.low != dev.penalty.high:
             raise ConfigError(
-                f"length penalty '{search.get('length_penalty')}': replicas are averaged under "
-                f"one; give one number, as `portmert optimize` finds it in a range"
+                f"length penalty '{search.get('length_penalty')}' is a range, and weights of "
+                f"several searches are averaged under one number; `portmert optimize "
+                f"--length-penalty {search.get('length_penalty')}` finds it, then give it here"
             )
         prints = _fingerprint(dev, data, dev_lists, tests)
         _check_unseen(prints)

@@ -22,7 +22,7 @@ from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files
 from ..base.tables import Table
-from ..base.warn import notice, notices_once
+from ..base.warn import notice, notices_once, warn
 from ..components import registry
 from ..components.external import Scores
 from ..evaluation.comparison.report import document_of
@@ -32,6 +32,7 @@ from ..evaluation.comparison.systems import TestSet
 from ..evaluation.formatting import ShownMetric, p_or_dash
 from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
+from ..nbest import check
 from ..nbest.feature_files import answers_of, numbers_of
 from ..nbest.model import NBest, model_scores
 from ..runs.inputs import read_inputs
@@ -208,6 +209,8 @@ def rerank_tune(
         dev_lists, tuned_metric, replicas=replicas, out_dir=folder, test=tests, fresh=fresh,
         baselines=outcomes.choices, progress=progress, **search,
     )  # fmt: skip
+    if tests.strings is None and (line := check.order_of_firsts(tests.nbest, tuned.weights)):
+        warn(line)
     lines = _joined(tuned.baselines["averaged"].text, dev_lists.pipeline)
     write_text(folder / "output.txt", replicating.as_lines(lines))
     counted = outcomes.counted(tests.nbest, tuned.baselines.values(), replicas)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -134,9 +135,17 @@ class Reranker:
 def _matrix(rows: Any, labels: list[str]) -> FloatArray:
     """Return (N, F) features, checked."""
     try:
-        features = np.array(rows, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        features = np.array(rows)
+    except ValueError as error:
         raise InputError(f"the features are not numbers: {error}") from None
+    if features.dtype.kind not in "biuf":  # a text would become a number, and None NaN
+        for row, values in enumerate(rows):
+            for label, value in zip(
+                labels, np.ravel(np.array(values, dtype=object)), strict=False
+            ):
+                if not isinstance(value, Real):
+                    raise InputError(f"candidate {row}: {label} is {value!r}, expected a number")
+    features = features.astype(np.float64)
     if not len(features):
         return np.empty((0, len(labels)))
     if features.ndim != 2 or features.shape[1] != len(labels):

@@ -9,6 +9,7 @@ The usual keys are `ID_KEYS` and `INDEX_KEYS`; of these the first that a file ha
 that has a colon itself wins over a key with an id.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -196,6 +197,20 @@ def unordered(ids: Sequence[str]) -> tuple[str, str] | None:
         if not keys[number - 1] < keys[number]:
             return ids[number - 1], ids[number]
     return None
+
+
+def skipped(ids: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first two ids between which one is left out, if hardly any are; else None.
+
+    `seg-6` is left out between `seg-5` and `seg-7`, if nine of ten steps are to the next number.
+    """
+    parts = [_natural(name)[0] for name in ids]
+    steps = [
+        later[-2] - earlier[-2] if earlier[:-2] == later[:-2] and len(later) > 1 else 1
+        for earlier, later in itertools.pairwise(parts)
+    ]
+    gaps = [number for number, step in enumerate(steps) if step > 1]
+    return (ids[gaps[0]], ids[gaps[0] + 1]) if gaps and 10 * len(gaps) <= len(steps) else None
 
 
 def in_natural_order(ids: Sequence[str]) -> list[int]:

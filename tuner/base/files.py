@@ -99,6 +99,12 @@ def called(path: TextFile) -> str:
     return "stdin" if str(path) == "-" else str(path)
 
 
+def without_dots(path: Path) -> Path:
+    """Return the path without `..`, where that is the same file; links can make it another."""
+    short = Path(os.path.normpath(path))
+    return short if short.resolve() == path.resolve() else path
+
+
 def read_bytes(path: Path | str) -> bytes:
     """Return the content of a file; `-` is stdin.
 

@@ -7,6 +7,7 @@ import click
 
 import portmert
 
+from ..base.files import without_dots
 from ..base.warn import notices_to
 from . import _groups, _outputs
 from ._help import Command
@@ -40,5 +41,5 @@ def command(*, config: Path, **values: Any) -> None:
     for line in tuned.summary:
         click.echo(line)
     _outputs.say_left_out()
-    click.echo(f"weights: {tuned.result.weights_path}")
-    click.echo(f"decoder: {tuned.result.config_path}")
+    click.echo(f"weights: {without_dots(tuned.result.weights_path)}")
+    click.echo(f"decoder: {without_dots(tuned.result.config_path)}")

@@ -176,6 +176,32 @@ def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:
     return lines[0] if lines else ""
 
 
+def order_of_firsts(nbest: NBest, weights: FeatureWeights) -> str:
+    """Return a line if no score tells why the first hypotheses stand first; else "".
+
+    Scores are those in the lists, each feature in the direction of its weight, and all together.
+    In lists with the best one first, at least one of them is highest for the first hypothesis more
+    often than by chance: by four standard errors.
+    """
+    if len(nbest) < LEAST_STEPS:
+        return ""
+    counts, segments = np.diff(nbest.offsets), nbest.segment_of_row
+    ranks = nbest.ranks if len(nbest.ranks) else np.arange(len(segments))
+    firsts = np.lexsort((ranks, segments))[nbest.offsets[:-1]]
+    columns = (nbest.features * weights.vector(nbest.feature_names)).T
+    for scores in (nbest.model_scores, model_scores(nbest, weights), *columns):
+        highest = np.maximum.reduceat(scores, nbest.offsets[:-1])
+        are_highest = scores == highest[segments]
+        chances = np.add.reduceat(are_highest, nbest.offsets[:-1], dtype=np.float64) / counts
+        error = math.sqrt(float(np.sum(chances * (1 - chances))))
+        if float(np.sum(are_highest[firsts] - chances)) > 4 * error:
+            return ""
+    return (
+        "no score is highest for the first hypotheses more often than by chance: if the lists are "
+        "not in the system's own order, `first` is an arbitrary choice, and easy to beat"
+    )
+
+
 def _divisors(nbest: NBest) -> Iterator[tuple[str, FloatArray]]:
     """Yield what decoders divide scores by: names, and (H,) values.
 

@@ -122,7 +122,7 @@ def find_weights(
         final, final_score = start, start_score  # scaling weights can turn ties over
     oracle_score = _oracle_score(space.problem, space.searched.winners(variables.reduce(final)))
     if space.searched.width and start_score == final_score != oracle_score:
-        _say_no_gain(metric, start_score, search)
+        _say_no_gain(metric, start_score, search, space.searched.width)
     return Optimized(
         weights=final,
         metric=metric,
@@ -146,9 +146,14 @@ def find_weights(
     )
 
 
-def _say_no_gain(metric: Metric, start_score: float, search: SearchResult) -> None:
+def _say_no_gain(metric: Metric, start_score: float, search: SearchResult, width: int) -> None:
     """Say that no weights score higher than the start, if all restarts agree on it."""
-    if len(set(search.restarts)) == 1:
+    if width == 1:
+        notice(
+            "one feature cannot be tuned: of its weight only the sign changes a choice; add "
+            "features (--feature NAME=FILE)"
+        )
+    elif len(set(search.restarts)) == 1:
         where = "" if search.unseen is None else " on segments that were held out"
         notice(
             f"{metric.display.labelled(metric.name())} is {metric.shown(start_score)} under the "

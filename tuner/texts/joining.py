@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from ..base.columns import DROP, column_of, unordered
+from ..base.columns import DROP, column_of, skipped, unordered
 from ..base.errors import InputError, counted
 from ..base.files import Lines, TextFile, called, each_line, file_digest, read_lines, text_digest
 from ..base.warn import warn
@@ -333,6 +333,12 @@ def check_order(ids: Sequence[str], text_with_ids: TextFile, text: TextFile) -> 
             f"('{pair[0]}' stands before '{pair[1]}'), so line n need not be the n-th segment; "
             f"begin each line with its id, or name a column of a file with ids: FILE.jsonl#KEY, "
             f"FILE.tsv#COLUMN"
+        )
+    if pair := skipped(ids):
+        warn(
+            f"{called(text)} has no ids, and those of {called(text_with_ids)} skip some (after "
+            f"'{pair[0]}' stands '{pair[1]}'): if it has lines of these, all later lines go with "
+            f"the wrong segments; begin each line with its id"
         )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.nbest.check import score_fault
+from portmert.tuner.nbest.check import order_of_firsts, score_fault
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.nbest.records import ListFile
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -73,3 +73,15 @@ def test_what_explains_the_scores(score, why):
     assert found.endswith(why), found
     assert "model scores" in found
     assert "(first: segment 0, hypothesis" in found
+
+
+@pytest.mark.parametrize(("order", "is_told"), [(-1, False), (0, True), (1, True)])
+def test_first_hypotheses_that_no_score_puts_first_are_told(order, is_told):
+    rng, lines = np.random.default_rng(1), []
+    for segment in range(40):
+        scores = rng.normal(size=5)
+        scores = np.sort(scores)[::order] if order else scores
+        lines += [f"{segment} ||| {n} ||| am= {am:.6f} ||| 0" for n, am in enumerate(scores)]
+    nbest = read_nbest([ListFile("x", "\n".join(lines).encode())], Vocabulary())
+    line = order_of_firsts(nbest, FeatureWeights.of({"am": 0.5}))
+    assert ("`first` is an arbitrary choice" in line) == is_told

@@ -172,6 +172,13 @@ def test_nothing_to_search_returns_the_start_and_says_so(tmp_path):
     assert any("no feature is left to search" in line for line in found.warnings)
 
 
+def test_one_feature_alone_is_said_to_be_untunable(tmp_path):
+    said: list[str] = []
+    lines = "0 ||| the cat ||| F= 2 ||| 0\n0 ||| a dog ||| F= 1 ||| 0\n"
+    optimize(tmp_path, "wer", text=lines + lines.replace("0 ||| ", "1 ||| "), said=said)
+    assert any("only the sign changes a choice" in line for line in said)
+
+
 def test_a_metric_that_is_zero_everywhere_returns_the_start_and_says_so(tmp_path):
     text = LIST.replace("cat", "x").replace("dog", "y").replace("ran", "z").replace("the", "w")
     found, nbest = optimize(tmp_path, "bleu", text=text)

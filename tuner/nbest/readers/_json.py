@@ -84,13 +84,13 @@ class JsonObject(NamedTuple):
                 text = "missing"
         self.file.fail(self.place, f"'{key}' is {text}, expected {expected}{keys}")
 
-    def text(self, key: str) -> str:
+    def text(self, key: str, remedy: str = "") -> str:
         """Return the text of a key, which may be a list of tokens."""
         value = self.get(key)
         if isinstance(value, list) and all(isinstance(token, str) for token in value):
             return " ".join(value)
         if not isinstance(value, str):
-            self.wrong(key, value, "a text")
+            self.wrong(key, value, f"a text{remedy}")
         return value
 
     def entries(self, key: str, kind: type, expected: str) -> list[Any]:
@@ -139,7 +139,7 @@ class JsonObject(NamedTuple):
             features.update(by_name)
         return features
 
-    def segment(self, key: str, default: int | None) -> str:
+    def segment(self, key: str, default: int | None, remedy: str = "") -> str:
         """Return the id of a segment, `default` where a key is not there."""
         segment = self.get(key) if key else default
         if segment is None:
@@ -153,7 +153,8 @@ class JsonObject(NamedTuple):
         if isinstance(segment, str):
             return segment
         if not isinstance(segment, int) or isinstance(segment, bool) or segment < 0:
-            self.wrong(key, segment, "a segment id: a name, or a whole number from 0")
+            expected = f"a segment id: a name, or a whole number from 0{remedy}"
+            self.wrong(key, segment, expected)
         return str(segment)
 
 

@@ -33,6 +33,7 @@ _WRITERS = {
     "pred_text": "a manifest of NeMo without beams; save them (return_best_hypothesis=false)",
 }
 """Whose records without hypotheses have these keys, and what to do."""
+_OF_KEY = " (or name its key: --nbest-format jsonl:{}=KEY)"
 _EITHER = "sentence_id"
 """The key whose ids may count from 1; Sockeye's do."""
 
@@ -120,7 +121,8 @@ class Jsonl(JsonReader):
                 key = id_key or self.id or js.usual(whole, js.IDS)
                 reason = self._failure(whole, list_key, is_list=is_list)
                 by_place = (is_list or reason) and not id_key and not self.id
-                segment = whole.segment(key, number - 1 if by_place else None)
+                place = number - 1 if by_place else None
+                segment = whole.segment(key, place, _OF_KEY.format("id"))
                 if number == 1 and whole.get(key) is not None:
                     id_key = key
                 if reason:
@@ -181,9 +183,12 @@ class Jsonl(JsonReader):
         """Return which keys of an object of a hypothesis hold what."""
         text, features = self.text or js.usual(item, TEXTS), self._features
         others = {self.id, text, self.score, *features}
+        used = self._features or _usual_features(item)
+        if not self._features:
+            _say_unused(item, used, {*others, *INDEX_KEYS, *js.IDS})
         return _Roles(
             text,
-            features or _usual_features(item),
+            used,
             self.score if item.get(self.score) is not None else "",
             self.links if item.get(self.links) is not None else "",
             [key for key in INDEX_KEYS if key in item.content and key not in others],
@@ -216,6 +221,16 @@ class Jsonl(JsonReader):
                 for k, entry in enumerate(column):
                     contents[k] = {**contents[k], column_key: entry}
         return [js.JsonObject(whole.file, whole.place, content) for content in contents]
+
+
+def _say_unused(item: js.JsonObject, used: Sequence[str], others: set[str]) -> None:
+    """Remark numbers beside the scores that are taken, once."""
+    numbers = [key for key, value in item.content.items() if type(value) in (int, float)]
+    unused = [key for key in numbers if key not in {*used, *others}]
+    keys = "+".join([*used, *unused])
+    line = f"not used: {', '.join(unused)} (--nbest-format jsonl:features={keys})"
+    if unused and line not in item.file.remarks:
+        item.file.remarks.append(line)
 
 
 class _Roles(NamedTuple):
@@ -252,7 +267,7 @@ def _columns(
             features=[
                 item.features(roles.features, in_order=not k) for k, item in enumerate(items)
             ],
-            texts=[item.text(roles.text) for item in items],
+            texts=[item.text(roles.text, _OF_KEY.format("text")) for item in items],
             scores=[item.number(roles.score) for item in items] if roles.score else [0.0] * n,
             links=[_links(item, roles.links) for item in items] if roles.links else [None] * n,
             records=contents,

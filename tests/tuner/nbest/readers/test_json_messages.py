@@ -238,6 +238,11 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
             "list1: u: 'hyp_1' is missing, expected a hypothesis",
         ),
         ("mlm-scoring", scored(text="a"), "list1: u.hyp_1: 'score' is missing, expected a number"),
+        (
+            "jsonl",
+            '{"id": 0, "sentence": "a"}',
+            "list1:1: 'text' is missing, expected a text (or name its key: --nbest-format",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, expected):
