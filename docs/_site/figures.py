@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from portmert.tuner.evaluation import plots
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Heading, SegmentBrowser, Series
 from portmert.tuner.evaluation.page.html import html
 from tests.bench import replication
+from tests.bench.decodings import RESULTS, chart
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs/figures"
@@ -188,6 +190,10 @@ def drawn() -> Iterator[tuple[Path, list[Chart]]]:
     """Yield each figure that needs committed results only."""
     yield FIGURES / "results.svg", charts()
     yield FIGURES / "seeds.svg", seeds()
+    yield (
+        RESULTS.with_suffix(".svg"),
+        [chart(one) for one in json.loads(RESULTS.read_text()).values()],
+    )
     yield ROOT / "research/replication-weights.svg", weights()
     yield ROOT / "research/replication-decodings.svg", decodings()
 

@@ -9,9 +9,9 @@ The first form decodes and writes what it finds into research/decodings.json, a 
 a seed at a time; those that are there already are not decoded again. Methods are portmert, tpe
 and random (Optuna's), grid (`ctc` only) and mert-moses (`moses` only). `ctc` needs pyctcdecode,
 kenlm, Optuna and the programs and texts of ../shared; `moses` needs Optuna, ../shared and a model
-of data/moses-ja-en. `--work` keeps the tunings of portmert and mert-moses.pl. `page` makes the
-plot of the results and prints their tables. `stops` prints what `min_gain` makes of the tunings of
-research/stops.json, all of Moses on BLEU by the default optimizer.
+of data/moses-ja-en. `--work` keeps the tunings of portmert and mert-moses.pl. `page` prints the
+tables of the results; `make figures` draws them. `stops` prints what `min_gain` makes of the
+tunings of research/stops.json, all of Moses on BLEU by the default optimizer.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ import numpy as np
 from scipy.stats import t as student
 
 import portmert
+from portmert.tuner.base.errors import counted
 from portmert.tuner.base.tables import aligned
+from portmert.tuner.evaluation.document import Chart, ChartChoice, Series
 from portmert.tuner.runs.result import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.places import MOSES, PROGRAMS, ROOT
 
 RESULTS = ROOT / "research" / "decodings.json"
-PLOT = RESULTS.with_suffix(".svg")
 STOPS = RESULTS.with_name("stops.json")
 SHOWN = (1, 2, 3, 4, 6, 8, 16, 32, 64, 100)
 GOAL = 4
@@ -404,7 +405,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     if arguments.what == "page":
-        page(json.loads(arguments.results.read_text()))
+        for one in json.loads(arguments.results.read_text()).values():
+            click.echo(table(one) + "\n")
         return
     if arguments.what == "stops":
         stops(json.loads(STOPS.read_text()))
@@ -421,24 +423,8 @@ def main() -> None:
             sys.exit(f"this bench needs {error.name}: pip install pyctcdecode kenlm optuna")
 
 
-COLOURS = {
-    "portmert": "#06c", "mert-moses": "#093", "tpe": "#c30", "random": "#888", "grid": "#a6a",
-}  # fmt: skip
+METHODS = ("portmert", "mert-moses", "tpe", "random", "grid")
 NAMES = {"mert-moses": "mert-moses.pl", "tpe": "Optuna, TPE", "random": "random search"}
-
-
-def page(held: Mapping[str, Any]) -> None:
-    """Write the plot and print the tables."""
-    parts = []
-    for number, one in enumerate(held.values()):
-        parts.append(plot(one, 60 + 430 * number))
-        click.echo(table(one) + "\n")
-    width = 60 + 430 * len(held)
-    PLOT.write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="330" '
-        f'font-family="sans-serif" font-size="12" role="img" aria-label="score by decodings">'
-        f'<rect width="{width}" height="330" fill="white"/>{"".join(parts)}</svg>\n'
-    )
 
 
 def taken(rows: Mapping[str, Sequence[float]]) -> list[float]:
@@ -496,7 +482,7 @@ def stops(tunings: Mapping[str, Any]) -> None:
 
 def table(one: Mapping[str, Any]) -> str:
     """Return means and standard errors by number of decodings, and paired differences."""
-    methods = [method for method in COLOURS if one.get(method)]
+    methods = [method for method in METHODS if one.get(method)]
     rows = []
     for method in methods:
         found = np.array(list(values(one, method).values()))
@@ -524,44 +510,22 @@ def table(one: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def plot(one: Mapping[str, Any], left: int) -> str:
-    """Return the curves of a setting, means over seeds, over a logarithmic axis."""
-    curves = {}
-    for method in COLOURS:
+def chart(one: Mapping[str, Any]) -> Chart:
+    """Return means over seeds with their standard errors, by number of decodings."""
+    series = []
+    for colour, method in enumerate(METHODS):
         if found := values(one, method):
-            mean = np.mean(list(found.values()), axis=0)
-            curves[method] = [(n, v) for n, v in zip(SHOWN, mean, strict=True) if not np.isnan(v)]
-    points = [point for curve in curves.values() for point in curve]
-    low, high = (limit(value for _, value in points) for limit in (min, max))
-    longest = max(number for number, _ in points)
-
-    def x(number: float) -> float:
-        return left + 340 * float(np.log(number) / np.log(max(longest, 2)))
-
-    def y(value: float) -> float:
-        return 260 - 220 * float(value - low) / (float(high - low) or 1.0)
-
-    parts = [f'<text x="{left}" y="20" font-weight="bold">{one["unit"]}</text>']
-    parts += [
-        f'<text x="{left - 8}" y="{y(value) + 4:.0f}" text-anchor="end">{value:.1f}</text>'
-        f'<path d="M{left} {y(value):.1f}h340" stroke="#eee"/>'
-        for value in np.linspace(low, high, 5)
-    ]
-    parts += [
-        f'<text x="{x(n):.0f}" y="280" text-anchor="middle">{n}</text>'
-        for n in (1, 2, 4, 8, 16, 32, 64, 100)
-        if n <= longest
-    ]
-    parts.append(f'<text x="{left + 170}" y="297" text-anchor="middle">decodings</text>')
-    for number, (method, curve) in enumerate(curves.items()):
-        line = " ".join(f"{x(n):.1f},{y(value):.1f}" for n, value in curve)
-        colour, name = COLOURS[method], NAMES.get(method, method)
-        at = f'x="{left + 118 * (number % 3)}" y="{312 + 14 * (number // 3)}"'
-        parts.append(
-            f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>'
-            f'<text {at} fill="{colour}">{name}</text>'
-        )
-    return "".join(parts)
+            rows = np.array(list(found.values()))
+            mean, error = rows.mean(axis=0), rows.std(axis=0, ddof=1) / len(rows) ** 0.5
+            ends = [
+                [None if np.isnan(value) else float(value) for value in row]
+                for row in (mean, mean - error, mean + error)
+            ]
+            name = NAMES.get(method, method)
+            series.append(Series(name, ends[0], low=ends[1], high=ends[2], colour=colour))
+    choice = ChartChoice("", series, categories=[counted(n, "decoding") for n in SHOWN])
+    title = f"{one['unit']}, by decodings of the dev set"
+    return Chart("decodings", "intervals", title, [choice], x="mean and standard error over seeds")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from portmert.metrics._base import Metric
-from portmert.metrics._display import Display
 
 from ..base.arguments import checked
 from ..base.context import Progress, using
-from ..base.errors import ConfigError, InputError, counted, suggest
+from ..base.errors import ConfigError, InputError, ProgramError, counted, suggest
 from ..base.files import make_folder, read_lines, write_text
 from ..components import registry
 from ..decoders._function import Decode, FunctionDecoder
+from ..evaluation import plots
+from ..evaluation.document import Chart, ChartChoice, Series
 from ..evaluation.report import Report
 from ..executors.opening import Workplace, opened
 from ..runs import config as configs
@@ -182,46 +183,30 @@ class TunedDecoder:
         return "\n".join(self.summary)
 
     def _repr_html_(self) -> str:
-        return f"{_plot(self.rows, self.metric.display)}<pre>{html.escape(str(self))}</pre>"
+        text = f"<pre>{html.escape(str(self))}</pre>"
+        try:
+            svg = plots.drawn([self._chart], "svg").decode()
+        except ProgramError:  # Matplotlib is an extra
+            return text
+        return f"{svg[svg.index('<svg') :]}{text}"
 
-
-def _plot(rows: Sequence[Mapping[str, Any]], display: Display) -> str:
-    """Return score by decoding as SVG: the dev score, and those of text that is not tuned on."""
-    colours = {"dev_score": "#888", "unseen_score": "#06c", "held_out_score": "#c30"}
-    scores = [float(row[key]) for row in rows for key in colours if key in row]
-    low, high = sorted((min(scores), max(scores)), key=display.value)
-    last: int = max(row["decoding"] for row in rows)
-
-    def across(decoding: int) -> float:
-        return 60 + 380 * (decoding - 1) / max(1, last - 1)
-
-    def up(score: float) -> float:
-        return 180 - 160 * (score - low) / (high - low or 1)
-
-    parts = [
-        f'<text x="4" y="{y}">{display.shown(score)}</text>'
-        for y, score in ((180, low), (24, high))
-    ]
-    parts += [f'<text x="{across(k) - 3:.0f}" y="205">{k}</text>' for k in range(1, last + 1)]
-    for number, (key, colour) in enumerate(colours.items()):
-        replicas = sorted({row.get("replica", 1) for row in rows if key in row})
-        for replica in replicas:
-            points = [
-                f"{across(row['decoding']):.1f},{up(row[key]):.1f}"
-                for row in rows
-                if key in row and row.get("replica", 1) == replica
-            ]
-            parts.append(
-                f'<polyline points="{" ".join(points)}" fill="none" stroke="{colour}" '
-                f'stroke-width="{6 - 2 * number}" stroke-linejoin="round"/>'
-            )
-        if replicas:
-            label = f"{key.removesuffix('_score').replace('_', ' ')} score"
-            parts.append(f'<text x="{60 + 130 * number}" y="226" fill="{colour}">{label}</text>')
-    return (
-        f'<svg width="480" height="236" font-family="sans-serif" font-size="12" role="img" '
-        f'aria-label="score by decoding">{"".join(parts)}</svg>'
-    )
+    @property
+    def _chart(self) -> Chart:
+        """Scores by decoding: on the dev set, and on text that is not tuned on."""
+        display, all_series = self.metric.display, []
+        for colour, key in enumerate(("dev_score", "unseen_score", "held_out_score")):
+            rows = [row for row in self.rows if key in row]
+            for replica in dict.fromkeys(row.get("replica") for row in rows):
+                own = [row for row in rows if row.get("replica") == replica]
+                values, x = (
+                    [display.value(row[key]) for row in own],
+                    [row["decoding"] for row in own],
+                )
+                name = key.removesuffix("_score").replace("_", " ")
+                all_series.append(Series(name, values, x, colour=colour))
+        choice = ChartChoice("", all_series, display.in_percent)
+        label = display.labelled(self.metric.name())
+        return Chart("decodings", "lines", "Score by decoding", [choice], x="decoding", y=label)
 
 
 @checked

@@ -46,17 +46,22 @@ def draw(charts: Sequence[Chart], path: Path) -> None:
     PortmertError
         `form_of` refuses the file, or it cannot be written.
     """
-    form = form_of(path)
+    content = drawn(charts, form_of(path))
+    with writing(path) as out:
+        out.write(content)
+
+
+def drawn(charts: Sequence[Chart], form: str) -> bytes:
+    """Return the first choice of each chart as a file of the form svg, png or pdf."""
+    picture, content = figure(charts), io.BytesIO()
     from matplotlib import rc_context  # noqa: PLC0415  an extra
 
     with rc_context({"svg.hashsalt": "portmert"}):
-        drawn, content = figure(charts), io.BytesIO()
         dated = {"svg": "Date", "pdf": "CreationDate"}.get(form)
         metadata = {dated: None} if dated else {}
         is_clear = form == "svg"
-        drawn.savefig(content, format=form, dpi=160, metadata=metadata, transparent=is_clear)
-    with writing(path) as out:
-        out.write(_for_both_themes(content.getvalue()) if form == "svg" else content.getvalue())
+        picture.savefig(content, format=form, dpi=160, metadata=metadata, transparent=is_clear)
+    return _for_both_themes(content.getvalue()) if form == "svg" else content.getvalue()
 
 
 def form_of(path: Path) -> str:
