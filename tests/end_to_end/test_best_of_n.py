@@ -276,6 +276,7 @@ def test_all_choices_are_judged_by_scores_in_hand(halves, tmp_path):
         optimizer="bagged:folds=3,epochs=5,iterations=3",
         out_dir=tmp_path / "o",
     )
+    assert "first hypotheses" in document.pop("warnings")[0]
     assert found.compared.document == document
     assert found.compared.as_latex().count("booktabs") == 1
 

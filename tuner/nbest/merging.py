@@ -334,13 +334,7 @@ def empty_rows(n: int, *, features: int, stats: int) -> Rows:
 def beyond(segment: int, segments: int) -> str:
     """Return what is wrong with a segment id that is too large."""
     have = f"the references have {counted(segments, 'segment')}"
-    counted_from_1 = (
-        "; if ids count from 1, --nbest-format jsonl:first_id=1 says so for JSON lines"
-    )
-    return (
-        f"segment id {segment}, {have}, so ids are 0..{segments - 1}"
-        f"{counted_from_1 * (segment == segments)}"
-    )
+    return f"segment id {segment}, {have}, so ids are 0..{segments - 1}"
 
 
 def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:

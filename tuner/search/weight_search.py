@@ -122,7 +122,7 @@ def find_weights(
         final, final_score = start, start_score  # scaling weights can turn ties over
     oracle_score = _oracle_score(space.problem, space.searched.winners(variables.reduce(final)))
     if space.searched.width and start_score == final_score != oracle_score:
-        _say_no_gain(metric, start_score, search, space.searched.width)
+        _say_no_gain(metric, start_score, search, space.problem.width)
     return Optimized(
         weights=final,
         metric=metric,

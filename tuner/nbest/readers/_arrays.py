@@ -196,7 +196,9 @@ def _checked_number(file: ListFile, place: Place, segment: str) -> int:
         file.fail(place, f"segment id '{shown(segment)}' is not a whole number; ids count from 0")
     number, segments = int(segment), file.segments
     if segments is not None and number >= segments:
-        file.fail(place, beyond(number, segments))
+        is_next = number == segments and isinstance(place, int)  # of a line
+        hint = "; if ids count from 1: --nbest-format jsonl:first_id=1" if is_next else ""
+        file.fail(place, f"{beyond(number, segments)}{hint}")
     return number
 
 
