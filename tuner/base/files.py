@@ -316,7 +316,7 @@ def clear_parts(folder: Path, name: str | None = None) -> None:
 
 
 @contextmanager
-def alone(folder: Path, fault: PortmertError, *, wait: float = 0) -> Iterator[None]:
+def locked(folder: Path, fault: PortmertError, *, wait: float = 0) -> Iterator[None]:
     """Keep other processes out of a folder, or raise the fault; a lock ends with its process.
 
     The file that is locked stays: to remove it would let two processes in.

@@ -19,7 +19,7 @@ from portmert.metrics._base import FloatArray, Vocabulary
 
 from ..base.context import using
 from ..base.errors import InputError, StateError, suggest
-from ..base.files import alone, copy_file, make_folder, writing
+from ..base.files import copy_file, locked, make_folder, writing
 from ..base.programs import Command
 from ..base.programs import run as run_program
 from ..base.warn import collected_notices, notice, warn
@@ -107,7 +107,7 @@ def run(request: MertRequest) -> list[tuple[Path, str]]:
                 f"{folder}: another run is at work there; wait for its end, or name another "
                 f"--working-dir"
             )
-            locks.enter_context(alone(folder, fault))
+            locks.enter_context(locked(folder, fault))
         config = _filtered(request)
         with using(threads=request.threads), opened(request.executor):
             if request.replicas == 1:

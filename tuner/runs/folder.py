@@ -166,7 +166,7 @@ def open_run(
     fault = errors.StateError(
         f"{path}: another portmert is at work in this folder; wait for it or end it"
     )
-    with files.alone(path, fault, wait=wait):
+    with files.locked(path, fault, wait=wait):
         _claim(path, fingerprint, origin=origin, fresh=fresh)
         yield RunFolder(path)
 
