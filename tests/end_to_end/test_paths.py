@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import get_args, get_origin, get_type_hints
 
 import click
 import pytest
@@ -201,8 +201,10 @@ def test_options_with_files_are_discovered():
 @settings(max_examples=10)
 def test_any_path_goes_into_any_component(family, name, option, path):
     text = f"{name}:{option}={quoted(path)}"
-    assert registry.written(family, text) == (name, {option: path})
-    assert registry.written(family, f"{text},x=1") == (name, {option: path, "x": "1"})
+    is_repeatable = get_origin(get_type_hints(families.component(family, name))[option]) is tuple
+    value = [path] if is_repeatable else path
+    assert registry.written(family, text) == (name, {option: value})
+    assert registry.written(family, f"{text},x=1") == (name, {option: value, "x": "1"})
 
 
 @given(first=st.text(min_size=1), second=st.text(min_size=1))
