@@ -42,6 +42,7 @@ KINDS: dict[str, Any] = {
     "Name": Name(),
     "str": click.STRING,
     "OptimizerLike": click.STRING,
+    "float": FiniteRange(),
 }
 """Type of click by the first of these words that is in an annotation."""
 FORMS = {"FILE": FILE, "DIR": FOLDER, "FILE|DIR": LIST, "TEXT": click.STRING}

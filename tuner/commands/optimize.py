@@ -13,6 +13,9 @@ from ._help import Command
 from ._kinds import FILE, Whole
 from ._signatures import options
 
+OF_ONE_SEARCH = ("samples", "also", "contributions", "plot")
+"""Parameters of `portmert.optimize` that `portmert.replicate` lacks."""
+
 
 @click.command(cls=Command)
 @_groups.metric("tuner.api.optimizing.optimize")
@@ -65,12 +68,12 @@ def command(
             "needs --replicas",
         )
     else:
-        refuse(("out", "samples", "also", "contributions", "plot"), "does not go with --replicas")
+        refuse(("out", *OF_ONE_SEARCH), "does not go with --replicas")
     _groups.take_search(values)
     lists = _groups.take_lists(values, weights=values["weights"], around=True)
     test = _groups.take_test(values, lists)
     if replicas is not None and out_dir is not None:
-        for name in ("samples", "also", "contributions", "plot"):
+        for name in OF_ONE_SEARCH:
             del values[name]
         result = portmert.replicate(
             lists, replicas=replicas, out_dir=out_dir, test=test, fresh=fresh, **values

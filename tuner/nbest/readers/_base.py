@@ -2,7 +2,7 @@
 
 To add a format, write one public file in this folder with one frozen pydantic dataclass that
 derives from `Reader`: its fields are its options, `recognises` and `records` its definition,
-`example` a list for tests. The command line, its help and `auto` find it by its file name.
+`example` a list for tests. The command line, its help and `auto` find it by the name of its class.
 """
 
 from __future__ import annotations
