@@ -45,7 +45,7 @@ from .tuner.decoders._base import Decoder as Decoder
 from .tuner.decoders._base import Decoding as Decoding
 from .tuner.evaluation.comparison.systems import TestSet as TestSet
 from .tuner.evaluation.human_scores import JudgedSet as JudgedSet
-from .tuner.evaluation.humaneval.evaluation import Filters as Filters
+from .tuner.evaluation.humaneval.selection import Filters as Filters
 from .tuner.evaluation.report import Report as Report
 from .tuner.evaluation.significance import Resampling as Resampling
 from .tuner.nbest.model import NBest as NBest

@@ -10,7 +10,7 @@ import numpy as np
 from portmert.metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotating import CachedAnnotator
-from portmert.tuner.annotation.annotators._rules import Sentence, representation, roles
+from portmert.tuner.annotation.annotators._role_rules import Sentence, representation, roles
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import make_batch, read_references

@@ -13,7 +13,7 @@ from portmert.metrics._base import Arcs, Need
 
 from ..texts.annotator import Annotation, AnnotationRequest, Layer
 from . import records
-from .annotators import _rules, _trees
+from .annotators import _role_rules, _trees
 
 Gives = frozenset["Layer"]
 
@@ -161,8 +161,8 @@ def derive(
     """
     if records.UNPARSED in (heads, tags):
         return dict.fromkeys(layers, records.UNPARSED)
-    sentence = _rules.Sentence(words, records.heads_of(heads), records.tags_of(tags or b""))
-    rules = {"roles": _rules.roles, "drs": _rules.representation}
+    sentence = _role_rules.Sentence(words, records.heads_of(heads), records.tags_of(tags or b""))
+    rules = {"roles": _role_rules.roles, "drs": _role_rules.representation}
     return {
         layer: records.pack_structure(rules[layer.name](sentence), len(words)) for layer in layers
     }

@@ -19,7 +19,8 @@ from ..evaluation.comparison.systems import (
 from ..evaluation.document import Document
 from ..evaluation.humaneval import answers, evaluation, results
 from ..evaluation.humaneval import sheets as written
-from ..evaluation.humaneval.evaluation import Filters, read_and_select, read_key
+from ..evaluation.humaneval.evaluation import read_key
+from ..evaluation.humaneval.selection import Filters, read_and_select
 from ..evaluation.report import Report
 from ..texts import joining
 from ..texts.joining import check_lines

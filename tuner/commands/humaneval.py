@@ -17,7 +17,7 @@ from ._kinds import Whole
 from ._signatures import options
 
 SHEETS = "tuner.api.human_evaluation"
-FILTERS = "tuner.evaluation.humaneval.evaluation.Filters"
+FILTERS = "tuner.evaluation.humaneval.selection.Filters"
 
 
 @click.group(cls=CommandGroup)

@@ -27,7 +27,7 @@ from ..base import streams
 from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Level, Natural, Positive
-from ..base.samples import TIE, chunks, deviation, interval
+from ..base.samples import TIE, chunks, deviation, interval, is_constant
 from ..texts.statistics import finite_scores
 
 SingleArray = NDArray[np.float32]
@@ -459,6 +459,33 @@ def _t_test(
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
     p = 2.0 * float(stdtr(degrees, -abs(difference) / variance**0.5))
     return p, float(stdtrit(degrees, (1.0 + confidence) / 2.0)) * variance**0.5
+
+
+def corrected_p(gains: FloatArray, ratio: float) -> float | None:
+    """Return the two-sided p of (n,) gains, one a split, by a corrected resampled t-test.
+
+    None with one split, or if all gains are the same; 1 if all are 0.
+
+    Splits share segments, so their gains are correlated. The correlation of two is taken to be
+    the share of segments that are judged. The variance of the mean is then (1/n + ratio) times
+    that of one gain, in place of 1/n times.
+
+    Parameters
+    ----------
+    ratio
+        Number of judged segments divided by that of the others.
+
+    References
+    ----------
+    Nadeau & Bengio, "Inference for the Generalization Error", Machine Learning 2003.
+    """
+    from scipy.special import stdtr  # noqa: PLC0415  start-up time
+
+    count, mean = len(gains), float(gains.mean())
+    if is_constant(gains):
+        return 1.0 if count > 1 and abs(mean) <= TIE else None
+    variance = float(gains.var(ddof=1))
+    return 2 * float(stdtr(count - 1, -abs(mean) / ((1 / count + ratio) * variance) ** 0.5))
 
 
 def holm(values: Sequence[float]) -> list[float]:

@@ -1,7 +1,7 @@
 """Texts of the same segments in one order: joined by ids, or by the numbers of their lines.
 
 A text has ids if it is a column of a file of records, `FILE#KEY` (see base/columns.py), or if its
-lines begin with ids. Everything that is joined by ids is joined here.
+lines begin with ids. Here texts are joined; `api/segments.py` joins them with lists.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from portmert.tuner.annotation.annotators._meaning import (
     propositions_of,
     roles_tree,
 )
-from portmert.tuner.annotation.annotators._rules import Sentence, arguments, representation
-from portmert.tuner.annotation.annotators._rules import roles as roles_of
+from portmert.tuner.annotation.annotators._role_rules import Sentence, arguments, representation
+from portmert.tuner.annotation.annotators._role_rules import roles as roles_of
 from portmert.tuner.annotation.cache import FILE
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.texts.annotator import Structure

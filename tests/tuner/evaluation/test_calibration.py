@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from portmert.tuner.evaluation.crossval.report import corrected_p
-from portmert.tuner.evaluation.significance import holm
+from portmert.tuner.evaluation.significance import corrected_p, holm
 from tests.bench.calibration import TESTS, calibrated, covering, estimated
 
 DEAR = ("`compare`, three", "`rerank-tune`", "`metaeval`")

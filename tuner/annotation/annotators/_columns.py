@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...base.errors import counted
 from ...texts.annotator import faulty_word, heads_fault
-from . import _meaning, _rules
+from . import _meaning, _role_rules
 from ._meaning import Fault
 
 NOTHING = ("_", "-", "", "*")
@@ -115,7 +115,7 @@ def _by_heads(
         links.append((head, "_"))
     if bad := faulty_word(tuple(links)):
         raise Fault(rows[bad - 1].line, heads_fault(tuple(links)))
-    sentence = _rules.Sentence(words, tuple(links))
+    sentence = _role_rules.Sentence(words, tuple(links))
     for number, predicate in enumerate(predicates):
         arguments: list[_meaning.Argument] = []
         for place, row in enumerate(rows):

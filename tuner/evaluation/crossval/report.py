@@ -14,11 +14,11 @@ from portmert.metrics._display import NOTHING
 
 from ...base.errors import counted
 from ...base.json_toml import plain
-from ...base.samples import TIE, deviation, is_constant
+from ...base.samples import deviation
 from ...base.tables import Table
 from ..document import Chart, ChartChoice, Document, Heading, Paragraph, Series, on_page
 from ..formatting import LIKELY, ShownMetric, decimals, p_value
-from ..significance import holm_in_families
+from ..significance import corrected_p, holm_in_families
 from .cells import FIRST, CrossPlan, MeasuredChoice
 
 LEGEND = (
@@ -39,33 +39,6 @@ MATRIX = (
     "below 0.05 after Holm's correction: of the searches and `first` by the first metric, and of "
     "all others."
 )
-
-
-def corrected_p(gains: FloatArray, ratio: float) -> float | None:
-    """Return the two-sided p of (n,) gains, one a split, by a corrected resampled t-test.
-
-    None with one split, or if all gains are the same; 1 if all are 0.
-
-    Splits share segments, so their gains are correlated. The correlation of two is taken to be
-    the share of segments that are judged. The variance of the mean is then (1/n + ratio) times
-    that of one gain, in place of 1/n times.
-
-    Parameters
-    ----------
-    ratio
-        Number of judged segments divided by that of the others.
-
-    References
-    ----------
-    Nadeau & Bengio, "Inference for the Generalization Error", Machine Learning 2003.
-    """
-    from scipy.special import stdtr  # noqa: PLC0415  start-up time
-
-    count, mean = len(gains), float(gains.mean())
-    if is_constant(gains):
-        return 1.0 if count > 1 and abs(mean) <= TIE else None
-    variance = float(gains.var(ddof=1))
-    return 2 * float(stdtr(count - 1, -abs(mean) / ((1 / count + ratio) * variance) ** 0.5))
 
 
 def as_json(plan: CrossPlan, measured: Sequence[MeasuredChoice]) -> dict[str, Any]:

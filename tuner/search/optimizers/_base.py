@@ -20,8 +20,8 @@ from ...base.components import Check, Component, Refuse, described
 from ...base.context import current
 from ...base.threads import Team
 from ..constraints import Bounds
+from ..metric_scale import rescaled
 from ..problem import TuningProblem
-from ..rescaled import rescaled
 from ..unseen import Unseen, middle_estimate
 
 

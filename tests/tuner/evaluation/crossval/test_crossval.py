@@ -21,8 +21,9 @@ from portmert.tuner.evaluation.crossval.cells import (
     leave_out,
     measure,
 )
-from portmert.tuner.evaluation.crossval.report import as_json, corrected_p, document_of, headlines
+from portmert.tuner.evaluation.crossval.report import as_json, document_of, headlines
 from portmert.tuner.evaluation.document import Chart
+from portmert.tuner.evaluation.significance import corrected_p
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
 from portmert.tuner.weights.feature_weights import FeatureWeights
 

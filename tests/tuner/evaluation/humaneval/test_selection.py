@@ -5,7 +5,7 @@ import pytest
 
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.evaluation.humaneval.evaluation import Filters, read_and_select, select
+from portmert.tuner.evaluation.humaneval.selection import Filters, read_and_select, select
 from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
