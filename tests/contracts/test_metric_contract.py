@@ -20,7 +20,7 @@ from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe
 from portmert.tuner.texts.statistics import compute_stats
-from tests.oracles.metrics import Text, Tree
+from tests.oracles.metrics import Segment, Text, Tree
 from tests.oracles.semantics import Node
 from tests.support.strategies_metrics import LAYERS, arrays, batch_of, corpora, limits
 
@@ -228,6 +228,18 @@ def test_no_hypothesis_at_all_gives_no_row(metric):
     stats = metric.stats(batch.segments(1, 1))
     assert stats.shape == (0, len(metric.stat_names))
     assert metric.score(stats).shape == (0,)
+
+
+@pytest.mark.parametrize("metric", DEFAULTS)
+def test_a_right_hypothesis_counts_behind_a_wrong_reference(metric):
+    links = [(i, (i + 2) % 6) for i in range(6)]
+    texts = [text_of(line, links) for line in PERFECT]
+    corpus = [
+        Segment(6, text, (text, wrong)) for text, wrong in zip(texts, texts[::-1], strict=True)
+    ]
+    turned = [dataclasses.replace(s, references=s.references[::-1]) for s in corpus]
+    stats, again = (metric.stats(needed(metric, batch_of(each))) for each in (corpus, turned))
+    order_of_references_does_not_matter(metric, corpus, stats, again)
 
 
 @given(corpora(max_segments=12, layers=LAYERS), st.data(), st.randoms())
