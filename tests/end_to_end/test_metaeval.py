@@ -398,6 +398,85 @@ def test_the_real_scores():
 
 
 @needs(REAL)
+def test_documents_of_real_scores_are_scored_as_a_whole():
+    """Means of segments' BLEU give -0.0532."""
+    result = run("metaeval",
+        "--human", str(REAL / "human.tsv"), "--outputs", str(REAL / "outputs"),
+        "--ref", str(REAL / "ref.en"), "--metric", "bleu", "--metric", "edpm:of=1g+2g",
+        "--text", "13a", "--samples", "2", "--json", "-",
+    )  # fmt: skip
+    for metric, removed in zip(
+        json.loads(result.stdout)["metrics"], (-0.0863, -0.0355), strict=True
+    ):
+        for name in ("pearson_mean_removed", "pearson_deltas"):  # every document has all systems
+            value = metric["correlations"][f"document.{name}"]["value"]
+            assert value == pytest.approx(removed, abs=5e-5)
+
+
+WMT = (
+    "srclang,trglang,srcIndex,documentId,segmentId,judgeId,system1Number,system1Id,system2Number,"
+    "system2Id,system3Number,system3Id,system1rank,system2rank,system3rank"
+)
+"""The columns of WMT's files, for three systems instead of five."""
+RANKINGS = [
+    "Czech,English,1,doc,1,ann,1,good,2,fair,3,poor,1,2,3",
+    "Czech,English,1,doc,1,ann,1,poor,2,fair,3,good,3,1,1",  # a judge ranks again
+    "Czech,English,2,doc,2,bob,0,_ref,2,fair,3,good,1,2,2",
+    "Czech,English,4,doc,4,ann,1,good,2,fair,3,poor,-1,4,5",
+]
+
+
+def test_rankings_of_wmt_are_read(tmp_path):
+    (tmp_path / "ranks.csv").write_text("\n".join([WMT, *RANKINGS]) + "\n")
+    of_set = ["--human", "ranks.csv", *ALL[2:], "--metric", "ter"]
+    won = {}
+    for how in ("mean", "better", "better-or-equal"):
+        result = run("metaeval", *of_set, "--system-scores", how, "--json")
+        document = json.loads(result.stdout)
+        won[how] = dict(zip(document["systems"], document["human"], strict=True))
+    assert document["judgments"] == 3 + 3 + 2 + 2
+    assert won["mean"]["good"] == pytest.approx(-(1 + 1 + 2) / 3)
+    # good: beats fair and poor; ties fair, beats poor; ties fair.
+    assert won["better"]["good"] == pytest.approx(3 / 5)
+    assert won["better-or-equal"]["good"] == pytest.approx(5 / 5)
+    assert won["better"]["poor"] == 0.0
+    # Pairs in one ranking alone: 3 + 2 + 0 + 1 are no ties, and TER orders all of them right
+    # but fair and poor of segment 3, which it orders right too.
+    tau = document["metrics"][0]["correlations"]["segment.wmt10"]["value"]
+    assert tau == 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("Czech,English,4", "German,English,4"), "ranks.csv:5: a ranking of German-English"),
+        (("English,2,doc", "English,0,doc"), "ranks.csv:4: srcIndex is '0', expected"),
+        (("fair,3,poor,1,2,3", "fair,3,poor,1,2,x"), "ranks.csv:2: system3rank is 'x'; expected"),
+        (
+            ("system3rank", "sytem3rank"),
+            "ranks.csv:1: rankings of WMT, but 0 columns 'system3rank'",
+        ),
+        (("system2Number,system2Id", "system2Number,name"), "0 columns 'system2Id'"),
+        (("1,good,2,fair,3,poor,1,2,3", "1,good,2,fair"), "ranks.csv:2: 10 columns, the first"),
+    ],
+)
+def test_wrong_rankings_are_an_error_that_says_where(tmp_path, change, message):
+    (tmp_path / "ranks.csv").write_text("\n".join([WMT, *RANKINGS]).replace(*change) + "\n")
+    assert message in fault("metaeval", "--human", "ranks.csv", *ALL[2:], "--metric", "ter")
+
+
+def test_ranks_are_penalties_and_systems_need_comparisons(tmp_path):
+    (tmp_path / "ranks.csv").write_text("\n".join([WMT, RANKINGS[2]]) + "\n")
+    of_set = ["--human", "ranks.csv", *ALL[2:], "--metric", "ter"]
+    (tmp_path / "out" / "poor.en").unlink()
+    assert "leave out --penalties" in fault("metaeval", *of_set, "--penalties")
+    (tmp_path / "out" / "fair.en").unlink()
+    (tmp_path / "ranks.csv").write_text(f"{WMT}\n{RANKINGS[2].replace('2,2', '-1,2')}\n")
+    message = fault("metaeval", *of_set, "--system-scores", "better")
+    assert "nobody has compared 'good' with another system" in message
+
+
+@needs(REAL)
 def test_the_page_of_the_docs_shows_what_is_printed(monkeypatch):
     monkeypatch.chdir(REAL)
     page = (ROOT / "docs" / "how-to" / "people.md").read_text()

@@ -47,7 +47,7 @@ def removed(table):
 
 
 def pearsons(human, metric, lengths, undefined=0.0):
-    """The four Pearson correlations of tables of rows."""
+    """The four Pearson correlations of tables of rows, and that of differences within rows."""
     correlations = {}
     for name, h, m in (
         ("pearson", human, metric),
@@ -60,6 +60,11 @@ def pearsons(human, metric, lengths, undefined=0.0):
                 [w for row, w in zip(h, of_row, strict=True) for _ in row],
                 undefined,
             )
+    deltas = [
+        [a - b for row in table for a, b in itertools.permutations(row, 2)]
+        for table in (metric, human)
+    ]
+    correlations["pearson_deltas"] = pearson(*deltas, [1.0] * len(deltas[0]), undefined)
     return correlations
 
 

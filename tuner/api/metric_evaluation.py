@@ -11,6 +11,7 @@ from portmert.metrics._base import Batch, Metric, Vocabulary
 
 from ..base import arguments
 from ..base.context import Progress, using
+from ..base.errors import InputError
 from ..base.files import TextFile
 from ..base.warn import notice, warn, warn_of
 from ..components import registry
@@ -110,7 +111,7 @@ def _counted(
 ) -> tuple[Judged, list[MetricScores]]:
     """Read a test set and count with all metrics."""
     scores, batch = read_judged(test_set, preparation)
-    judged, segments = data.judged(scores, batch)
+    judged, segments = data.judged(scores, batch, test_set.system_scores)
     counted = [
         data.metric_scores(
             label,
@@ -150,13 +151,16 @@ def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
 def read_judged(test_set: JudgedSet, preparation: Preparation) -> tuple[HumanScores, Batch]:
     """Return the human scores, as long as the test set, and all outputs of each segment."""
     human = read_human_scores(test_set.human, test_set.judgments)
-    if np.flatnonzero(~np.isnan(human.scores).all(axis=1))[:1].tolist() == [1]:
+    first = np.flatnonzero(~np.isnan(human.scores).all(axis=1))[:1].tolist()
+    if first == [1] and not human.is_ranking:
         warn(
             f"{test_set.human}: no score of segment 0, one of segment 1: do its segments count "
             f"from 1? portmert counts them from 0; subtract 1 from each"
         )
     if test_set.systems:
         human = human.of_systems(test_set.systems)
+    if test_set.penalties and human.is_ranking:
+        raise InputError(f"{test_set.human}: ranks are penalties already; leave out --penalties")
     if test_set.penalties:
         human = human.negated()
     files: dict[Path, TextFile] = {}  # what stands for a file, if segments are left out

@@ -21,7 +21,11 @@ JUDGED = "tuner.evaluation.human_scores.JudgedSet"
 OPTIONAL = {"required": False}
 
 _NEEDED = {"human": "human", "outputs": "outputs", "refs": "ref"}
-_OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links", "drop_missing")
+_DEFAULTS = {"judgments": "refuse", "system_scores": "mean"}
+_OF_A_SET = (
+    "penalties", "judgments", "system_scores", "systems", "source", "links", "ref_links",
+    "drop_missing",
+)  # fmt: skip
 
 
 @click.command(cls=Command)
@@ -31,12 +35,12 @@ _OF_A_SET = ("penalties", "judgments", "systems", "source", "links", "ref_links"
     type=FILE,
     help="Several test sets: a TOML file with a table [[set]] for each, of name, human, outputs, "
     "refs and optionally group, scenario, source, links, ref_links, penalties, judgments, "
-    "systems.",
+    "system_scores, systems.",
 )
 @_groups.metric(METAEVAL)
 @options(
     JUDGED,
-    "refs source links ref_links systems--system judgments penalties drop_missing",
+    "refs source links ref_links systems--system judgments system_scores penalties drop_missing",
     refs=OPTIONAL,
 )
 @_groups.text_steps
@@ -73,7 +77,7 @@ def _check_usage(sets: Path | None, single: Mapping[str, object]) -> None:
                 raise click.UsageError(f"Missing option '--{option}', or '--sets'.")
     else:
         for name, value in single.items():
-            if value and value != "refuse":
+            if value and value != _DEFAULTS.get(name):
                 option = _NEEDED.get(name, name.replace("_", "-"))
                 raise click.UsageError(
                     f"--{option} goes into the file of --sets, for each test set"

@@ -1,7 +1,9 @@
 """Reads human scores of several systems' outputs, and finds the outputs they are about.
 
 The scores are a table with tabs between its columns. Its first line names them: `system`,
-`segment` (line of the output, from 0), `score`, maybe `document`, `judge` and `group`. The outputs
+`segment` (line of the output, from 0), `score`, maybe `document`, `judge` and `group`. Or they are
+the rankings of WMT 2010 to 2016, a CSV file with columns `srcIndex` (from 1), `system1Id`,
+`system1rank` and so on; a rank of 1 is the best, -1 is none. The outputs
 are a folder of files named after the systems, `SYSTEM.en`, one segment a line. A TOML file may
 list several test sets, each a table `[[set]]` with the keys of `JudgedSet`; paths in it are
 relative to the file.
@@ -10,7 +12,8 @@ relative to the file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -29,6 +32,8 @@ from ..base.numbers import FINITE, parse_finite
 
 Several = Literal["refuse", "mean", "each"]
 """How to treat several judgments of one output: as a fault, by their mean, or one by one."""
+OfSystems = Literal["mean", "better", "better-or-equal"]
+"""People's score of a system: mean over judgments, or the share of comparisons that it wins."""
 
 _MOST_DIGITS = 7
 """Digits of a segment's number: a slip must not ask for a table as large as the memory."""
@@ -85,6 +90,8 @@ class HumanScores:
         Number of each segment's group of documents (a language, a genre), likewise.
     each : Judgments or None
         If every judgment is a data point of its own.
+    is_ranking
+        Whether they were ranks, which are negated.
     """
 
     path: Path
@@ -94,6 +101,7 @@ class HumanScores:
     document_names: tuple[str, ...]
     groups: IntArray | None = None
     each: Judgments | None = None
+    is_ranking: bool = False
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -191,26 +199,16 @@ def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
     if len(lines) < 2:
         state = "no scores behind the column names" if lines else "the file is empty"
         raise InputError(f"{path}: {state}; expected a line of column names, then a line a score")
-    names = lines[0].removeprefix("\ufeff").split("\t")
-    for needed in ("system", "segment", "score"):
-        if names.count(needed) != 1:
-            raise InputError(
-                f"{path}:1: {'no' if needed not in names else 'more than one'} column '{needed}'; "
-                f"expected columns system, segment, score and maybe document, tabs between them"
-            )
+    is_ranking = "system1rank" in lines[0].split(",")
+    names, named_rows = (_rankings if is_ranking else _table)(path, lines)
+    if is_ranking and judgments == "refuse":
+        judgments = "each"
     where: dict[tuple[str, int, str], int] = {}
     rows: list[tuple[str, int, str, float]] = []
     of_segments: dict[str, dict[int, tuple[str, int]]] = {
         name: {} for name in ("document", "group") if name in names
     }
-    for number, line in enumerate(lines[1:], 2):
-        fields = line.split("\t")
-        if len(fields) != len(names):
-            raise InputError(
-                f"{path}:{number}: {counted(len(fields), 'column')}, the first line names "
-                f"{len(names)}"
-            )
-        row = dict(zip(names, fields, strict=True))
+    for number, row in named_rows:
         system, segment = row["system"], _segment(row["segment"], path, number)
         judge = row.get("judge", "") if judgments != "refuse" else ""
         if judgments == "refuse" or "judge" in row:
@@ -231,8 +229,80 @@ def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
                     f"{path}:{number}: segment {segment} is in {column} '{row[column]}', but line "
                     f"{first} has it in '{name}'"
                 )
-    scores = _arrays(path, rows, of_segments)
+    scores = replace(_arrays(path, rows, of_segments), is_ranking=is_ranking)
     return scores if judgments == "each" else replace(scores, each=None)
+
+
+_RANKED = ("system", "segment", "judge", "score")
+_Rows = Iterator[tuple[int, dict[str, str]]]
+"""Number of a line, and what it says by the name of the column."""
+
+
+def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], _Rows]:
+    """Return the names of columns and the rows of a table with tabs."""
+    names = lines[0].removeprefix("\ufeff").split("\t")
+    for needed in ("system", "segment", "score"):
+        if names.count(needed) != 1:
+            raise InputError(
+                f"{path}:1: {'no' if needed not in names else 'more than one'} column '{needed}'; "
+                f"expected columns system, segment, score and maybe document, tabs between them"
+            )
+    return names, _named(path, lines, names, "\t")
+
+
+def _named(path: Path, lines: Sequence[str], names: Sequence[str], between: str) -> _Rows:
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split(between)
+        if len(cells) != len(names):
+            raise InputError(
+                f"{path}:{number}: {counted(len(cells), 'column')}, the first line names "
+                f"{len(names)}"
+            )
+        yield number, dict(zip(names, cells, strict=True))
+
+
+def _rankings(path: Path, lines: Sequence[str]) -> tuple[list[str], _Rows]:
+    """Return the same of WMT's rankings. Each is a judge of its own; references are no systems.
+
+    Columns as in the README of WMT 2011. Callison-Burch et al., WMT 2010, compare within a ranking
+    alone, so a judge may rank a segment twice.
+    """
+    columns = lines[0].removeprefix("\ufeff").split(",")
+    count = sum(name.endswith("rank") for name in columns)
+    needed = [f"system{n}{part}" for n in range(1, count + 1) for part in ("Id", "rank")]
+    for name in ("srclang", "trglang", "srcIndex", *needed):
+        if columns.count(name) != 1:
+            raise InputError(
+                f"{path}:1: rankings of WMT, but {columns.count(name)} columns '{name}'; expected "
+                f"srclang, trglang, srcIndex, system1Id, system1rank and so on, one of each"
+            )
+
+    def rows() -> _Rows:
+        pair: tuple[str, str] | None = None
+        for number, row in _named(path, lines, columns, ","):
+            languages = row["srclang"], row["trglang"]
+            if languages != (pair := pair or languages):
+                raise InputError(
+                    f"{path}:{number}: a ranking of {'-'.join(languages)}, those before are of "
+                    f"{'-'.join(pair)}; keep the lines of one pair of languages"
+                )
+            index = row["srcIndex"]
+            if not re.fullmatch("[1-9][0-9]{0,6}", index):
+                raise InputError(f"{path}:{number}: srcIndex is '{index}', expected a line from 1")
+            for n in range(1, count + 1):
+                system, rank = row[f"system{n}Id"], row[f"system{n}rank"]
+                if rank == "-1" or system.startswith("_ref"):
+                    continue
+                if not re.fullmatch("[1-9][0-9]{0,6}", rank):
+                    raise InputError(
+                        f"{path}:{number}: system{n}rank is '{rank}'; expected a whole number "
+                        f"from 1, or -1 for none"
+                    )
+                segment, judge = str(int(index) - 1), f"of line {number}"
+                values = (system, segment, judge, f"-{rank}")
+                yield number, dict(zip(_RANKED, values, strict=True))
+
+    return list(_RANKED), rows()
 
 
 def _segment(text: str, path: Path, number: int) -> int:
@@ -379,6 +449,10 @@ class JudgedSet:
     judgments
         What to do with several judgments of one output: stop with an error, take their mean, or
         use each as a data point.
+    system_scores
+        The human score of a system: the mean of its judgments; or the share of all comparisons
+        with other systems on the same segment by the same judge in which it is rated better, or
+        better or equal, as in WMT 2008 to 2010.
     systems
         Use only this system. Default: all.
     drop_missing
@@ -398,6 +472,7 @@ class JudgedSet:
     ref_links: tuple[Path, ...] = ()
     penalties: bool = False
     judgments: Several = "refuse"
+    system_scores: OfSystems = "mean"
     systems: tuple[Name, ...] = ()
     drop_missing: bool = False
 

@@ -1,6 +1,7 @@
 """Meta-evaluation: bootstrap samples, permutation tests and the whole, against slow twins."""
 
 import itertools
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -240,6 +241,7 @@ def judged():
 
 def test_a_metric_that_is_the_human_score_agrees_wholly(judged):
     people, _ = judged
+    people = replace(people, lengths=np.ones(8))  # this metric's score of a document is a mean
     result = evaluate(people, [given_scores(people.human)], Settings(samples=20))
     correlations = result.agreements[0].correlations
     assert tuple(correlations) == MEASURES[:-2]  # no references were held out
@@ -258,29 +260,97 @@ def test_documents_are_compared_one_by_one(judged):
         [0, 0],
         [np.mean(np.array(rho) < 1 - 1e-9), 0],
     ]
-    # Each document's systems: the mean of its segments, here the metric's score of the corpus.
+    # Each document's systems: people by length; the mean is this metric's score of a corpus.
     for number, part in enumerate((slice(0, 3), slice(3, 5), slice(5, 8))):
-        x, y = scores.segment_scores[part].mean(axis=0), people.human[part].mean(axis=0)
+        x = scores.segment_scores[part].mean(axis=0)
+        y = np.average(people.human[part], axis=0, weights=people.lengths[part])
         order = [np.argsort(np.argsort(side)) for side in (x, y)]
         if len(set(y.tolist())) == 4:
             assert rho[number] == pytest.approx(np.corrcoef(order)[0, 1])
 
 
-def test_documents_scores_are_means_weighted_by_length(judged):
+def test_a_document_has_the_score_of_its_statistics(judged):
+    """People's scores of its segments are weighted by length."""
     people, scores = judged
+    counts = np.arange(1.0, 1 + scores.stats[..., 1].size).reshape(people.human.shape)
+    scores = replace(scores, stats=np.stack([scores.stats[..., 0] * counts, counts], axis=-1))
     correlations = evaluate(people, [scores], Settings(samples=1)).agreements[0].correlations
-    expected = [
-        [
-            np.average(
-                side[people.documents == d], axis=0, weights=people.lengths[people.documents == d]
-            )
-            for d in range(3)
-        ]
-        for side in (people.human, scores.segment_scores)
+    of_document = [people.documents == d for d in range(3)]
+    human = [
+        np.average(people.human[of], axis=0, weights=people.lengths[of]) for of in of_document
     ]
-    lengths = [6.0, 9.0, 21.0]
-    for name, value in oracle.pearsons(*expected, lengths).items():
+    metric = [scores.metric.score(scores.stats[of].sum(axis=0)) for of in of_document]
+    for name, value in oracle.pearsons(human, metric, [6.0, 9.0, 21.0]).items():
         assert correlations[f"document.{name}"].value == pytest.approx(value), name
+
+
+RANKS = {
+    0: ["A2 B3 C5 D4 E1"], 1: ["A1 D1 E2"], 2: ["A1 D1 E1"], 3: ["A1 B2 C4 D3 E5"],
+    4: ["B2 C4 D3 E5"], 5: ["A2 B2 C3 D4"],
+}  # fmt: skip
+
+
+def ranked(of_systems):
+    rows = [
+        (segment, "ABCDE".index(word[0]), judge, -float(word[1]))
+        for segment, rankings in RANKS.items()
+        for judge, ranking in enumerate(rankings)
+        for word in ranking.split()
+    ]
+    segments, columns, judges, scores = map(np.array, zip(*rows, strict=True))
+    human = np.full((6, 5), np.nan)
+    human[segments, columns] = scores
+    each = Judgments(segments, columns, judges, scores)
+    return Judged(tuple("ABCDE"), human, np.ones(6), each=each, of_systems=of_systems)
+
+
+def test_systems_are_scored_by_the_comparisons_they_win():
+    means = ranked("mean").system_scores
+    assert means.tolist() == pytest.approx([-7 / 5, -9 / 4, -16 / 4, -16 / 6, -14 / 5])
+    assert "ABCDE"[np.argmax(means)] == "A"
+    better = ranked("better").system_scores
+    # A beats B, C, D; E; nobody; all four; C, D. B: C, D; C, D, E; all three; C, D.
+    assert better[:2].tolist() == pytest.approx([10 / 15, 10 / 14])
+    or_equal = ranked("better-or-equal").system_scores
+    # Ties of A: with D; D and E; B.
+    assert or_equal[:2].tolist() == pytest.approx([14 / 15, 11 / 14])
+    metric = given_scores(np.tile([4.0, 5.0, 1.0, 3.0, 2.0], (6, 1)))
+    rho = {
+        how: evaluate(ranked(how), [metric], Settings(samples=1))
+        .agreements[0]
+        .correlations["system.spearman"]
+        .value
+        for how in ("mean", "better")
+    }
+    orders = {how: ranked(how).system_scores for how in rho}
+    for how, value in rho.items():
+        assert value == pytest.approx(scipy.stats.spearmanr(orders[how], [4, 5, 1, 3, 2])[0])
+    assert rho["better"] > rho["mean"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), small), min_size=4, max_size=12))
+def test_shares_of_wins_are_those_written_out(judgments):
+    """Judge by judge and segment by segment, without arrays."""
+    unique = {(judge, segment % 2, m): s for (judge, m, s), segment in zip(
+        judgments, itertools.count(), strict=False)}  # fmt: skip
+    human = np.full((2, 3), np.nan)
+    for (_, segment, system), score in unique.items():
+        human[segment, system] = score
+    rows = [(segment, system, judge, score) for (judge, segment, system), score in unique.items()]
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    each = Judgments(*columns[:3], columns[3])
+    for or_equal, how in enumerate(("better", "better-or-equal")):
+        won, every = [0.0] * 3, [0] * 3
+        for (s, m, j, x), (t, n, k, y) in itertools.permutations(rows, 2):
+            if (s, j) == (t, k) and m != n:
+                won[m] += x > y or (x == y and or_equal)
+                every[m] += 1
+        scores = Judged(tuple("ABC"), human, np.ones(2), each=each, of_systems=how).system_scores
+        for system in range(3):
+            if every[system]:
+                assert scores[system] == pytest.approx(won[system] / every[system])
+            else:
+                assert np.isnan(scores[system])
 
 
 def test_error_metrics_are_negated():

@@ -25,7 +25,7 @@ from ...base.errors import InputError, counted
 from ...texts.corpus import with_references
 from ...texts.statistics import compute_stats, finite_scores
 from ..correlation import Pairs, rounded
-from ..human_scores import HumanScores, Judgments
+from ..human_scores import HumanScores, Judgments, OfSystems
 
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
@@ -107,6 +107,8 @@ class Judged:
         Number of each segment's group of documents.
     each : Judgments or None
         All judgments, if every one is a data point.
+    of_systems
+        What people's score of a system or of a document is.
     """
 
     systems: tuple[str, ...]
@@ -116,6 +118,7 @@ class Judged:
     document_names: tuple[str, ...] = ()
     groups: IntArray | None = None
     each: Judgments | None = None
+    of_systems: OfSystems = "mean"
 
     @cached_property
     def points(self) -> Points:
@@ -134,16 +137,36 @@ class Judged:
         """Judgments of every pair of systems on every segment, judge by judge."""
         return Pairs.of(self.human) if self.each is None else _pairs(self.each, self.human.shape)
 
+    @cached_property
+    def system_sums(self) -> FloatArray:
+        """(S, M, 2): sum of judgments and their number, or comparisons won and all of them.
+
+        Their quotient, summed over segments, is people's score of a system.
+        """
+        if self.of_systems == "mean":
+            return np.stack([self.points.counts * self.points.human, self.points.counts], axis=2)
+        pairs, sums = self.pairs, np.zeros((*self.human.shape, 2))
+        every = pairs.better + pairs.worse + pairs.tied
+        for systems, wins in ((pairs.first, pairs.better), (pairs.second, pairs.worse)):
+            won = wins + pairs.tied if self.of_systems == "better-or-equal" else wins
+            for place, system in enumerate(systems.tolist()):
+                sums[:, system] += np.stack([won[:, place], every[:, place]], axis=1)
+        return sums
+
     @property
     def system_scores(self) -> FloatArray:
-        """(M,) mean over judgments."""
-        points = self.points
-        return np.asarray((points.counts * points.human).sum(axis=0) / points.counts.sum(axis=0))
+        """(M,) people's scores of the systems."""
+        won, every = np.moveaxis(self.system_sums.sum(axis=0), -1, 0)
+        return np.asarray(won / np.where(every > 0, every, np.nan))
 
     @cached_property
     def document_points(self) -> Points:
-        """Documents' scores: length-weighted means of their segments' judgments."""
-        human = self.by_document(self.points.human, self.points.counts)
+        """Documents' scores: means of judgments weighted by length, or shares of comparisons."""
+        sums = self.system_sums
+        if self.of_systems == "mean":
+            sums = sums * self.lengths[:, np.newaxis, np.newaxis]
+        won, every = np.moveaxis(self.document_sums(sums), -1, 0)
+        human = won / np.where(every > 0, every, np.nan)
         return Points.of(human, self.document_sums(self.lengths))
 
     def units(self, resampled: Resampled) -> dict[str, int]:
@@ -172,12 +195,6 @@ class Judged:
         total = np.zeros((len(self.document_names), *values.shape[1:]))
         np.add.at(total, self.documents, values)
         return total
-
-    def by_document(self, scores: FloatArray, counts: FloatArray) -> FloatArray:
-        """Return (D, M): means of segments' scores (S, M) by length and count; NaN without one."""
-        weights = self.lengths[:, np.newaxis] * counts
-        total, weight = self.document_sums(weights * scores), self.document_sums(weights)
-        return np.asarray(total / np.where(weight > 0, weight, np.nan))
 
 
 def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
@@ -243,7 +260,9 @@ class MetricScores:
         return self.oriented(self.stats.sum(axis=0))
 
 
-def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
+def judged(
+    human: HumanScores, batch: Batch, of_systems: OfSystems = "mean"
+) -> tuple[Judged, IntArray]:
     """Keep the segments that have human scores of every system.
 
     Parameters
@@ -252,6 +271,8 @@ def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
         As long as the batch.
     batch : Batch
         The outputs of the systems, in their order, for each segment.
+    of_systems
+        What people's score of a system is.
 
     Returns
     -------
@@ -262,7 +283,7 @@ def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
     Raises
     ------
     InputError
-        No segment on which all have a score.
+        No segment on which all have a score; a system that is never compared.
     """
     complete = human.complete
     if not len(complete):
@@ -273,7 +294,16 @@ def judged(human: HumanScores, batch: Batch) -> tuple[Judged, IntArray]:
     lengths = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
     lengths = (lengths / np.diff(batch.reference_offsets))[complete]
     kept = human.of_segments(complete)
-    data = Judged(kept.systems, kept.scores, lengths, groups=kept.groups, each=kept.each)
+    data = Judged(
+        kept.systems, kept.scores, lengths, groups=kept.groups, each=kept.each,
+        of_systems=of_systems,
+    )  # fmt: skip
+    for system, score in zip(data.systems, data.system_scores, strict=True):
+        if np.isnan(score) and of_systems != "mean":
+            raise InputError(
+                f"{human.path}: nobody has compared '{system}' with another system; leave it out "
+                f"(--system), or take means (--system-scores mean)"
+            )
     if kept.documents is None:
         return data, complete
     used, documents = np.unique(kept.documents, return_inverse=True)

@@ -54,11 +54,14 @@ class ScoredPoints:
         because only these can be swapped.
     pairs : Pairs or None
         Judgments of pairs of outputs of a segment; None for documents.
+    systems : (M,) float64 or None
+        People's scores of the systems; None: means over judgments.
     """
 
     points: Points
     scores: FloatArray
     pairs: Pairs | None = None
+    systems: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +257,7 @@ class _Test:
     ) -> None:
         points = block.points
         self.plain, self.removed = scores
-        self.pairs = block.pairs
+        self.pairs, self.human_systems = block.pairs, block.systems
         self.counts, self.lengths = points.counts, points.lengths
         self.several = points.human.shape[1] > 1
         mean, spread = human[0], human[1] or np.inf
@@ -340,7 +343,10 @@ class _Test:
         by_system = np.ascontiguousarray(signs.transpose(2, 0, 1))
         moved = np.matmul(by_system, np.ascontiguousarray(terms.transpose(2, 1, 0)))
         moved = moved.transpose(1, 2, 0)  # (R, n, M)
-        human = rounded((self.counts * self.human).sum(axis=0) / judged)
+        human = self.human_systems
+        if human is None:
+            human = (self.counts * self.human).sum(axis=0) / judged
+        human = rounded(human)
         better, worse = np.nonzero(human[:, np.newaxis] > human)
         differences = np.zeros((len(_SYSTEM), len(signs), len(pairs)))
         for place, (first, second) in enumerate(pairs.tolist()):

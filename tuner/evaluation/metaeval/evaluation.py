@@ -34,7 +34,7 @@ SYSTEMS = tuple(
 )
 KENDALLS = tuple(f"segment.{name}" for name in (*correlation.VARIANTS, "acc_eq"))
 SEGMENTS = tuple(f"segment.{name}" for name in (*PEARSONS, "pearson_by_item"))
-DOCUMENTS = tuple(f"document.{name}" for name in PEARSONS)
+DOCUMENTS = tuple(f"document.{name}" for name in (*PEARSONS, "pearson_deltas"))
 LIKENESS = ("likeness.king", "likeness.orange")
 MEASURES = (*SYSTEMS, *KENDALLS, *SEGMENTS, *DOCUMENTS, *LIKENESS)
 """Level and correlation. The data may be enough for some of them only."""
@@ -196,7 +196,7 @@ def evaluate(
     if len(data.systems) > 1:
         soft = SoftAccuracy(data, draws["segment"], settings, seed=seed)
     levels = _levels(data, scores)
-    documents = _document_correlations(data, scores)
+    documents = _document_correlations(levels.get("document"), len(scores))
     agreements = tuple(
         _agreement(data, place, metric, documents[:, place], draws, levels, soft, settings)
         for place, metric in enumerate(scores)
@@ -266,19 +266,20 @@ def pearsons_of(
 ) -> dict[str, FloatArray]:
     """Return the samples of Pearson's correlations of a level, see `intervals.pearsons`."""
     samples = by_measure(level, intervals.pearsons(blocks, systems=systems))
-    samples.pop("document.pearson_by_item", None)
-    return samples
+    return {name: values for name, values in samples.items() if name in MEASURES}
 
 
 def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoints]:
     """Return the data points of segments and, if they are known, of documents."""
     segments = np.stack([metric.segment_scores for metric in scores])
-    has_pairs = len(data.systems) > 1
-    levels = {"segment": ScoredPoints(data.points, segments, data.pairs if has_pairs else None)}
+    several = (data.pairs, data.system_scores) if len(data.systems) > 1 else ()
+    levels = {"segment": ScoredPoints(data.points, segments, *several)}
     if data.documents is not None:
-        judged = (data.points.counts > 0).astype(np.float64)
-        documents = [np.nan_to_num(data.by_document(x, judged)) for x in segments]
-        levels["document"] = ScoredPoints(data.document_points, np.stack(documents))
+        is_judged = data.points.counts[..., np.newaxis] > 0
+        totals = [data.document_sums(np.where(is_judged, x.stats, 0.0)) for x in scores]
+        documents = [x.oriented(total) for x, total in zip(scores, totals, strict=True)]
+        rounded = correlation.rounded(np.stack(documents))
+        levels["document"] = ScoredPoints(data.document_points, rounded)
     return levels
 
 
@@ -310,19 +311,15 @@ def _rows(
     return rows
 
 
-def _document_correlations(data: Judged, scores: Sequence[MetricScores]) -> FloatArray:
+def _document_correlations(block: ScoredPoints | None, metrics: int) -> FloatArray:
     """Return (D, n): Spearman's rho of the systems' scores on each document, under each metric."""
-    if data.documents is None or len(data.systems) < 2:
-        return np.zeros((0, len(scores)))
-    judged = data.document_sums(data.points.counts)
-    human = data.document_sums(data.points.counts * data.points.human)
-    human = correlation.rounded(human / np.maximum(judged, 1.0))
-    totals = [metric.oriented(data.document_sums(metric.stats)) for metric in scores]
-    stacked = correlation.rounded(np.stack(totals))  # (n, D, M)
-    correlations = np.zeros((len(judged), len(scores)))
-    for number, is_judged in enumerate(judged > 0):
+    if block is None or block.scores.shape[2] < 2:
+        return np.zeros((0, metrics))
+    human = correlation.rounded(block.points.human)
+    correlations = np.zeros((len(human), metrics))
+    for number, is_judged in enumerate(block.points.counts > 0):
         correlations[number] = correlation.spearman(
-            stacked[:, number, is_judged], human[number, is_judged]
+            block.scores[:, number, is_judged], human[number, is_judged]
         )
     return correlations
 
@@ -471,10 +468,10 @@ def better_than(
 
 
 def human_better_than(data: Judged, swaps: FloatArray) -> FloatArray:
-    """Return (P,) one-sided p of human scores, means over judgments."""
-    points = data.points
-    stats = np.stack([points.counts * points.human, points.counts], axis=2)
-    return better_than(stats, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1e-300), swaps)
+    """Return (P,) one-sided p of people's scores of systems."""
+    return better_than(
+        data.system_sums, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1e-300), swaps
+    )
 
 
 class SoftAccuracy:

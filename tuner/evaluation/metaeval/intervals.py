@@ -64,10 +64,12 @@ def pearsons(
                 correlation(in_xy, in_xx, in_yy, n)
             )
     if systems > 1:
-        by_item = _share(*sums[:, 2 * _HALF :].T)
+        own, rows, xy, xx, yy = sums[:, 2 * _HALF :].T
+        by_item = _share(own, rows)
         if np.isnan(by_name["pearson_mean_removed"][0]):  # no row has a correlation
             by_item = np.full_like(by_item, np.nan)
         by_name["pearson_by_item"] = by_item
+        by_name["pearson_deltas"] = of_samples(correlation(xy, xx, yy, sums[:, 0]))
     return by_name
 
 
@@ -94,7 +96,7 @@ def _pearson_sums(
     metric: tuple[float, float],
     human: tuple[float, float],
 ) -> FloatArray:
-    """Return (B, 20): terms of Pearson's r, added up over the rows of each sample.
+    """Return (B, 23): terms of Pearson's r, added up over the rows of each sample.
 
     Parameters
     ----------
@@ -129,12 +131,13 @@ def _row_sums(
     x_mean: FloatArray,
     y_mean: FloatArray,
 ) -> FloatArray:
-    """Return (B, 20): sums over the rows of each sample.
+    """Return (B, 23): sums over the rows of each sample.
 
     Nine sums come plain and then weighted by length: count, x, y, xx, yy, xy, and xy, xx, yy with
-    the means of rows subtracted. The last two are the sum of rows' own correlations, and the
-    number of rows that have one because their human scores differ. If the metric's scores do not
-    differ there, the correlation is 0.
+    the means of rows subtracted. Two more are the sum of rows' own correlations, and the number of
+    rows that have one because their human scores differ. If the metric's scores do not differ
+    there, the correlation is 0. The last three are xy, xx, yy of the differences of all pairs in a
+    row: n times as much as with the mean of the n scores subtracted.
 
     Parameters
     ----------
@@ -167,6 +170,7 @@ def _row_sums(
     parts = [(rows, part) for part in halves]
     parts += [(rows * points.lengths, part) for part in halves]
     parts += [(rows, own), (rows, has_own.astype(np.float64))]
+    parts += [(rows * count, part) for part in (in_xy, in_xx, in_yy)]
     return np.stack([np.einsum("bn,bn->b", *pair) for pair in parts], axis=1)
 
 
@@ -181,9 +185,8 @@ def correlation(
 def system_samples(data: Judged, scores: MetricScores, draws: Draws) -> dict[str, FloatArray]:
     """Return (B,) of each agreement on systems. Corpora are scored anew for each sample."""
     segments, systems, size = scores.stats.shape
-    points = data.points
-    judged = draws.rows @ points.counts
-    human = rounded((draws.rows @ (points.counts * points.human)) / np.maximum(judged, 1.0))
+    sums = np.tensordot(draws.rows, data.system_sums, axes=1)
+    human = rounded(sums[..., 0] / np.maximum(sums[..., 1], 1.0))
     metric = np.empty_like(human)
     for part in chunks(len(human), systems * size):
         totals = draws.rows[part] @ scores.stats.reshape(segments, -1)

@@ -34,6 +34,7 @@ NAMES = {
     "pearson_weighted": "weighted",
     "pearson_mean_removed": "mean removed",
     "pearson_mean_removed_weighted": "both",
+    "pearson_deltas": "deltas",
     "likeness.king": "KING",
     "likeness.orange": "ORANGE",
 }
@@ -72,7 +73,10 @@ def tables(measured: evaluation.MetaEvaluation) -> list[Table]:
     for unit, names in (("segment", evaluation.SEGMENTS), ("document", evaluation.DOCUMENTS)):
         measures = [name for name in names if name in there]
         if measures:
-            each = ", mean of each segment's own" if evaluation.SEGMENTS[-1] in measures else ""
+            each = {
+                evaluation.SEGMENTS[-1]: ", mean of each segment's own",
+                evaluation.DOCUMENTS[-1]: ", differences of pairs of systems",
+            }.get(measures[-1], "")
             title = (
                 f"{unit.capitalize()}s, Pearson: plain, weighted by length, the mean of each "
                 f"{unit} removed, both{each};"
