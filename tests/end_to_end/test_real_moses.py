@@ -8,7 +8,10 @@ from dataclasses import replace
 import pytest
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.nbest.check import score_fault
+from portmert.tuner.nbest.model import best_hypotheses, model_scores
 from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.cli import fault, run
 from tests.support.places import PROGRAMS, ROOT, programs
 from tests.support.real_moses import real_system
@@ -135,3 +138,34 @@ def test_the_graphs_of_the_real_decoder_hold_its_lists(tmp_path):
     assert lists[0].offsets.tolist() == lists[1].offsets.tolist()
     assert sorted(map(tuple, of_moses)) == sorted(map(tuple, of_graphs))
     assert lists[0].texts.links.row(0).tolist() == lists[1].texts.links.row(0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("feature", "untuned"),
+    [
+        ("KENLM", "KENLM tuneable=false"),
+        ("Distortion", "Distortion tuneable=false"),
+        ("PhraseDictionaryMemory", "PhraseDictionaryMemory tuneable-components=0,0,1,0"),
+    ],
+)
+def test_features_that_moses_leaves_out_of_its_lists_count_as_in_its_decoding(
+    tmp_path, feature, untuned
+):
+    decoder, source = real_system(tmp_path)
+    decoder.config.write_text(decoder.config.read_text().replace(feature, untuned, 1))
+    start = decoder.read_weights()
+    vector = start.vector(start.names)
+    words, lists = Vocabulary(), {}
+    for number, weights in enumerate((vector, 3 * vector, -vector, vector[::-1])):
+        weights = FeatureWeights.from_vector(start.names, weights)  # noqa: PLW2901
+        decoder.decode(
+            weights, source=source, size=1000, out=tmp_path / f"{number}", workdir=tmp_path
+        )
+        lists[number] = weights, read_nbest([tmp_path / f"{number}"], words)
+    weights, nbest = lists[0]
+    assert score_fault(nbest, weights).is_unlisted
+    nbest = replace(nbest, unlisted=nbest.model_scores - model_scores(nbest, weights))
+    for weights, decoded in lists.values():
+        best = best_hypotheses(nbest, weights)
+        found = [nbest.texts.words(row) for row in best]
+        assert found == [decoded.texts.words(row) for row in decoded.offsets[:-1]]

@@ -102,7 +102,7 @@ class Fitting:
                 feature_names=(*nbest.feature_names, *lacking),
             )
         if self.scored and nbest.model_scores.any():
-            if fault := check.score_fault(nbest, self.weights):
+            if fault := check.score_fault(nbest, self.weights).text:
                 raise InputError(
                     f"{where}: {fault}; correct that, or give no scores ({self.unscored})"
                 )

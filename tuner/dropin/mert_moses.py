@@ -26,7 +26,7 @@ from ..base.warn import collected_notices, notice, warn
 from ..components import registry
 from ..decoders.moses import Moses
 from ..executors.opening import opened
-from ..nbest.check import warn_of_few
+from ..nbest.check import score_fault, warn_of_few
 from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from ..runs.result import FEWEST, is_behind, is_cut
 from ..search.constraints import moves
@@ -215,7 +215,7 @@ class _Run:
             notice(f"skipped decoder run {step}")
         else:
             self._decode(step, state.weights)
-        state.steps[step] = self._extract(step)
+        state.steps[step] = self._extract(step, state.weights)
         first = self._first_used(step - 1)
         state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
         # Where the search begins, the lowest random weights and the highest.
@@ -265,18 +265,20 @@ class _Run:
 
     # Counting and searching.
 
-    def _extract(self, step: int) -> DatLists:
+    def _extract(self, step: int, weights: FeatureWeights) -> DatLists:
         paths = _lists(self.request, step)
         for path in paths:
             if not path.is_file():
                 raise StateError(f"{path}: is not there; leave out --skip-decoder")
         with collected_notices() as notes:
-            lists, _ = extract(paths, self.request.references, self.request.scorer)
+            lists, nbest = extract(paths, self.request.references, self.request.scorer)
         if lists.feature_names != self.names:
             raise InputError(
                 f"{paths[0]}: features {' '.join(mert.column_names(lists.feature_names))}, but "
                 f"the decoder said {' '.join(mert.column_names(self.names))}"
             )
+        if fault := score_fault(nbest, weights).text:
+            warn(f"run {step}: {fault}")
         lists = merge_dat([lists])
         write_features(lists, self.folder / f"run{step}.features.dat")
         write_scores(lists, self.folder / f"run{step}.scores.dat")

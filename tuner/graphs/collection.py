@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import FloatArray, Vocabulary
 
 from ..base import streams, threads
 from ..base.columns import in_natural_order
@@ -161,7 +161,7 @@ class Graphs:
         names, segments
             See `nbest.read.read_nbest`.
         features
-            Leave out features that have no weight here.
+            Leave out features that have no weight here; model scores are then the part of these.
 
         Raises
         ------
@@ -175,11 +175,14 @@ class Graphs:
         dense = tuple(p for p in columns.dense if features is None or p[0] in features.values)
         places = [column for name, _ in dense for column in columns.features[name]]
         sparse = [columns.features[name][0] for name in columns.features if name in columns.sparse]
+        left_out = None if features is None else vectors[0].copy()
+        if left_out is not None:
+            left_out[[*places, *sparse]] = 0.0
 
         def of_graph(number: int) -> list[Rows]:
             graph, segment = self.graphs[number], numbers[number]
             return [
-                _rows_of(best_strings(graph, vector, size), segment, places, sparse)
+                _rows_of(best_strings(graph, vector, size), segment, places, sparse, left_out)
                 for vector, size in zip(vectors, sizes, strict=True)
             ]
 
@@ -210,8 +213,17 @@ class Graphs:
         return numbers
 
 
-def _rows_of(strings: Strings, segment: int, dense: Sequence[int], sparse: Sequence[int]) -> Rows:
-    """Return strings as hypotheses of a segment, with the features of some columns."""
+def _rows_of(
+    strings: Strings,
+    segment: int,
+    dense: Sequence[int],
+    sparse: Sequence[int],
+    left_out: FloatArray | None,
+) -> Rows:
+    """Return strings as hypotheses of a segment, with the features of some columns.
+
+    Their scores are those of the columns that are left out, if (C,) weights of these are given.
+    """
     count = len(strings.scores)
     table = np.round(strings.features, 9) + 0.0  # without the noise of sums, numbers are short
     offsets, links = strings.link_offsets, strings.links
@@ -226,7 +238,7 @@ def _rows_of(strings: Strings, segment: int, dense: Sequence[int], sparse: Seque
         links=np.stack([keys // width % width, keys % width], axis=1).astype(np.int32),
         link_offsets=offsets,
         features=np.ascontiguousarray(table[:, dense]),
-        scores=strings.scores + 0.0,
+        scores=(strings.scores if left_out is None else strings.features @ left_out) + 0.0,
     )
     in_sparse = table[:, sparse]
     of_rows, columns = np.nonzero(in_sparse)

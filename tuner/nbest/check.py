@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ LEAST_STEPS = 20
 """Neighbours of different scores below which nothing is said of the order of lists."""
 SORTED = 0.98
 """The share of neighbours in order from which lists are sorted."""
+UNCOUNTED = "each word that no feature counts"
 TOLERATED = 0.01
 """The share of the spread of model scores that rounding may explain."""
 
@@ -235,29 +237,43 @@ def _in_order(scores: FloatArray, neighbours: tuple[IntArray, IntArray]) -> floa
     return float(np.mean(steps > 0)) if len(steps) >= max(LEAST_STEPS, len(later) / 2) else None
 
 
-def score_fault(nbest: NBest, weights: FeatureWeights) -> str:
-    """Return what is wrong if the decoder's scores are not weights . features; "" if they are.
+class ScoreFault(NamedTuple):
+    """What is wrong with the decoder's scores.
+
+    Parameters
+    ----------
+    text
+        Empty if the scores are weights . features.
+    is_unlisted
+        Whether the decoder used these weights, and features that are not in the list.
+    """
+
+    text: str = ""
+    is_unlisted: bool = False
+
+
+def score_fault(nbest: NBest, weights: FeatureWeights, *, origin: str = "weights") -> ScoreFault:
+    """Return what is wrong if the decoder's scores are not weights . features.
 
     A positive factor and a constant of each segment are allowed for, and so is rounding. The rest
     is explained by least squares over the differences between the hypotheses of each segment: by
     the number of words, by another weight of one feature, by a division by the length, or by other
     weights of all.
     """
-    off = model_score_mismatch(nbest, weights)
+    off = model_score_mismatch(nbest, weights, origin=origin)
     expected = model_scores(nbest, weights)
     error = _left(nbest, nbest.model_scores, expected)[0]
     if not off or error <= TOLERATED:
-        return ""
+        return ScoreFault()
     fault = off.removesuffix("; the decoder did not use these weights")
     vector = weights.vector(nbest.feature_names)
     for left, why in _explanations(nbest, expected, vector):
         if left <= TOLERATED:
-            return f"{fault}; {why}"
+            return ScoreFault(f"{fault}; {why}", why.endswith(UNCOUNTED))
         error = min(error, left)
-    return (
-        f"{fault}; no weights explain it ({100 * error**2:.0f}% of its variance is left): a "
-        f"feature is missing"
-    )
+    text = f"no weights explain it ({100 * error**2:.0f}% of its variance is left)"
+    why = "a feature is missing (does the decoder hide those that are not tuned?)"
+    return ScoreFault(f"{fault}; {text}: {why}", is_unlisted=True)
 
 
 def _explanations(
@@ -277,7 +293,7 @@ def _explanations(
         yield (left if scale > 0 else math.inf), why
     left, (scale, slope) = _left(nbest, in_lists, expected, words)
     slope /= scale if scale > 0 else math.nan
-    why = f"the score contains {slope:.3g} for each word that no feature counts"
+    why = f"the score contains {slope:.3g} for {UNCOUNTED}"
     yield (left if scale > 0 else math.inf), why
     why = "the score is divided by the number of words, the features are not"
     yield _left(nbest, in_lists * np.maximum(words, 1), expected)[0], why
@@ -286,7 +302,7 @@ def _explanations(
             left, fitted = _left(nbest, in_lists, *nbest.features.T, *by_word)
             each = zip(names, fitted.tolist(), strict=False)
             weights = ", ".join(f"{name} {weight:.3g}" for name, weight in each)
-            why = f"the score fits the weights {weights}"
+            why = f"the decoder did not use these weights: the score fits the weights {weights}"
             yield left, why + (f", and {fitted[-1]:.3g} for each word" if by_word else "")
 
 

@@ -56,6 +56,8 @@ class NBest:
     dropped : (D, 3) int64 or None
         The place in the files (see `lines`), the segment and the rank of each hypothesis that was
         dropped because it is equal to another.
+    unlisted : (H,) float64, or empty for 0
+        The part of each model score that comes from no feature of the list; no search changes it.
     """
 
     texts: Texts
@@ -69,6 +71,7 @@ class NBest:
     ranks: TokenArray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     ids: tuple[str, ...] | None = None
     dropped: IntArray | None = None
+    unlisted: FloatArray = field(default_factory=lambda: np.empty(0))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -137,7 +140,7 @@ def featured(
 
 
 def model_scores(nbest: NBest, weights: FeatureWeights, *, origin: str = "weights") -> FloatArray:
-    """Return (H,) weights . features; equal rows have scores equal to the last bit.
+    """Return (H,) weights . features, and what is `unlisted`; equal rows have equal bits.
 
     A sparse feature without a weight has weight 0, as in Moses.
 
@@ -148,7 +151,7 @@ def model_scores(nbest: NBest, weights: FeatureWeights, *, origin: str = "weight
     """
     vector = weights.vector(nbest.feature_names, origin=origin)
     # Column by column: a matrix product may sum rows in different orders, and break ties.
-    scores = np.zeros(len(nbest.features))
+    scores = nbest.unlisted.copy() if nbest.unlisted.size else np.zeros(len(nbest.features))
     for column, weight in enumerate(vector):
         scores += weight * nbest.features[:, column]
     return scores if nbest.sparse is None else scores + sparse_scores(nbest.sparse, weights)
@@ -230,6 +233,7 @@ def taken(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
         feature_names=nbest.feature_names,
         model_scores=nbest.model_scores[rows],
         sparse=sparse,
+        unlisted=nbest.unlisted[rows] if nbest.unlisted.size else nbest.unlisted,
     )
 
 

@@ -30,7 +30,7 @@ from ..base.warn import (
     warn_of,
     warnings_so_far,
 )
-from ..nbest.check import model_score_mismatch, warn_of_few
+from ..nbest.check import warn_of_few
 from ..nbest.model import NBest, best_hypotheses
 from ..search.averaging import step_share, weight_change
 from ..search.constraints import moves
@@ -282,9 +282,8 @@ class _Run:
             if number == 1:
                 self.experiment.joined.warn()
             nbest = self.lists.last(number)
-            mismatch = model_score_mismatch(nbest, self._weights_of(number), origin="weights.json")
-            if mismatch:
-                warn(f"iteration {number}: {mismatch}")
+            if self.lists.fault:
+                warn(f"iteration {number}: {self.lists.fault}")
             scored, held_out = self.evaluator.dev(nbest, check=number == 1)
             if number == 1:
                 warn_of_few(len(nbest))

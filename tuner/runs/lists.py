@@ -1,17 +1,19 @@
 """Merge the n-best lists of a run's iterations, and strings of search graphs, one by one."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..base import streams
 from ..base.errors import counted
 from ..base.warn import notice
 from ..graphs.collection import drawn_around
-from ..nbest.model import NBest
+from ..nbest.check import score_fault
+from ..nbest.model import NBest, model_scores
 from ..nbest.read import merge
 from ..search.list_statistics import statistics_table
 from ..search.stat_table import StatTable
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import FeatureWeights, read_weights
 from .records import write_json
 from .scorer import Evaluator
 
@@ -41,6 +43,9 @@ class ListMerger:
     ----------
     new : int
         How many hypotheses the list of the last iteration added.
+    fault : str
+        What is wrong with the scores in the list of the last iteration; what is not listed is
+        said of the first list.
     """
 
     def __init__(self, evaluator: Evaluator, files: Callable[[int], Path]) -> None:
@@ -50,6 +55,8 @@ class ListMerger:
         self._merged: NBest | None = None
         self._count = 0
         self.new = 0
+        self.fault = ""
+        self._has_unlisted = False
         self._added: set[Path] = set()
 
     def last(self, number: int) -> NBest:
@@ -60,10 +67,21 @@ class ListMerger:
                     self._add(path)
             self._count += 1
             before = 0 if self._merged is None else len(self._merged.texts)
-            last = self._read(self._count)
+            last = self._without_listed(self._read(self._count))
             self._merged = last if self._merged is None else merge([self._merged, last])
             self.new = len(self._merged.texts) - before
         return self._read(number)
+
+    def _without_listed(self, nbest: NBest) -> NBest:
+        """Return a list whose model scores are what the decoder adds to weights . features."""
+        origin = self.files(self._count).with_name("weights.json")
+        weights = read_weights(origin)
+        self.fault, is_unlisted = score_fault(nbest, weights, origin=origin.name)
+        if is_unlisted:
+            stays = f"{self.fault}; the search leaves that part of the scores as it is"
+            self.fault = "" if self._has_unlisted else stays
+            self._has_unlisted = True
+        return replace(nbest, model_scores=nbest.model_scores - model_scores(nbest, weights))
 
     def graphs(self, number: int) -> Path | None:
         """Return the file of a decoding's graphs; None for a decoder without."""
@@ -135,6 +153,8 @@ class ListMerger:
         self.last(number)
         assert self._merged is not None  # noqa: S101  `last` has seen to it
         nbest, annotate = self.evaluator.for_metric(self._merged)
+        if self._has_unlisted:
+            nbest = replace(nbest, unlisted=nbest.model_scores)
         stats = statistics_table(
             nbest,
             self.evaluator.references,

@@ -240,7 +240,7 @@ def _problem_of_features(
     nbest: NBest, stats: StatTable, metric: Metric, start: FeatureWeights, setup: Setup
 ) -> TuningProblem:
     """Return the problem of all features of the lists, sparse ones if they are searched."""
-    fixed, sparse = NOTHING, None
+    fixed, sparse = nbest.unlisted, None
     if nbest.sparse is not None and setup.optimizer.sparse:
         from scipy.sparse import csr_array  # noqa: PLC0415  start-up time
 
@@ -254,7 +254,8 @@ def _problem_of_features(
             f"the start weights of {counted(len(nbest.sparse.names), 'sparse feature')} stay: "
             f"this search is for dense ones (pro, kbmira and min-risk search both)"
         )
-        fixed = model.sparse_scores(nbest.sparse, start)
+        of_sparse = model.sparse_scores(nbest.sparse, start)
+        fixed = fixed + of_sparse if fixed.size else of_sparse
     spread = np.ones(nbest.features.shape[1])  # the searched variables get their own
     return TuningProblem(
         nbest.features.T, nbest.offsets, stats, metric, fixed, sparse=sparse, spread=spread
