@@ -79,7 +79,11 @@ def test_the_choice_is_compared_with_all_else(folder):
     assert systems[:3] == ["tuned", "averaged", "first"]
     assert systems[-1] == "oracle"
     lists = portmert.Lists.read(DATA / "2.nbest.gz").nbest
-    single = {name.removeprefix("only ").lstrip("-") for name in systems[3:-1]}
+    assert systems[3] == "equal weights"
+    single = {
+        name.partition(" ")[2].removeprefix("single: ").lstrip("-") for name in systems[4:-1]
+    }
+    assert [name.startswith("best single: ") for name in systems].count(True) == 1
     dense = [(name, size) for name, size in lists.feature_names]
     assert len(single) == sum(size for _, size in dense) + 2
     first = portmert.rerank(lists, oracle_metric=None)
@@ -93,9 +97,55 @@ def test_the_choice_is_compared_with_all_else(folder):
     assert rows["averaged", "bleu"]["score"] == pytest.approx(result["average"]["test"]["score"])
 
 
+def test_what_needs_no_tuning_is_compared_as_planned_and_the_strongest_is_told_first(folder):
+    document = read(folder / "comparison.json")
+    rows = [row for row in document["scores"] if row["metric"] == "bleu"]
+    planned = {row["system"]: row for row in rows if row["family"] == "planned"}
+    kinds = ["first", "equal weights", "best single"]
+    assert [name.partition(":")[0] for name in planned] == kinds
+    strongest = max(planned, key=lambda name: planned[name]["score"])
+    assert f" {strongest} " in f"{document['answers'][0]} "
+    # The same by hand: each feature divided by its spread within lists, its sign that of the row.
+    lists = portmert.Lists.read(DATA / "1.nbest.gz", features=["length"])
+    test = portmert.Lists.read(DATA / "2.nbest.gz", features=["length"])
+    assert {name for name, _ in lists.nbest.feature_names} < {
+        row["system"].split()[-1].lstrip("-").partition("[")[0] for row in rows
+    } | {"length"}
+    best = next(name for name in planned if name.startswith("best single: "))
+    alone = [row["system"] for row in rows if row["system"].startswith("only ")]
+    on_dev = {}
+    for name in (best, *alone):
+        label = name.split()[-1]
+        feature, _, place = label.lstrip("-").rstrip("]").partition("[")
+        if feature not in dict(lists.nbest.feature_names):
+            continue
+        weights = {name: [0.0] * size for name, size in lists.nbest.feature_names}
+        weights[feature][int(place or 0)] = -1.0 if label.startswith("-") else 1.0
+        chosen = portmert.rerank(lists.nbest, weights).lines
+        on_dev[name] = portmert.score(chosen, [DATA / "dev.tgt"], metric="bleu").score
+        if name == best:
+            chosen = portmert.rerank(test.nbest, weights).lines
+            score = portmert.score(chosen, [DATA / "dev.tgt"], metric="bleu").score
+            assert planned[best]["score"] == pytest.approx(score)
+    assert len(on_dev) > 3
+    assert on_dev.get(best, 2.0) >= max(on_dev.values())
+
+
+def test_weights_in_use_are_a_row(folder, numbers, tmp_path):
+    weights = folder / "weights.json"
+    options = [*numbers[0], *numbers[1], "--feature", "length", *TEST_REF]
+    tune(*options, "--weights", weights, "--out-dir", tmp_path / "again")
+    scores = read(tmp_path / "again" / "comparison.json")["scores"]
+    start = next(row for row in scores if (row["system"], row["metric"]) == ("start", "bleu"))
+    before = read(folder / "comparison.json")["scores"]
+    averaged = next(row for row in before if row["system"] == "averaged")
+    assert start["score"] == pytest.approx(averaged["score"])
+    assert start["family"] == "planned"
+
+
 def test_a_single_feature_is_taken_with_its_better_sign(folder):
     names = {row["system"] for row in read(folder / "comparison.json")["scores"]}
-    found = next(name for name in names if name.startswith("only ") and name.endswith("length"))
+    found = next(name for name in names if name.endswith("length"))
     lists = portmert.Lists.read(DATA / "1.nbest.gz", features=["length"]).nbest
     zero = {name: [0.0] * size for name, size in lists.feature_names}
     scores = [
@@ -105,7 +155,7 @@ def test_a_single_feature_is_taken_with_its_better_sign(folder):
         ).score
         for sign in (1.0, -1.0)
     ]  # fmt: skip
-    assert found == ("only -length" if scores[1] > scores[0] else "only length")
+    assert found.split()[-1] == ("-length" if scores[1] > scores[0] else "length")
 
 
 def test_what_is_printed(folder, numbers):
@@ -199,7 +249,8 @@ def test_scores_of_the_lists_judge_no_others(tmp_path):
     shown = run(*given, "--also", "chrf")
     assert "scores has no scores of the test lists: they are not scored" in shown.stderr
     systems = {row["system"] for row in read(tmp_path / "run" / "comparison.json")["scores"]}
-    assert systems == {"tuned", "averaged", "first", "only F0", "only F1"}
+    rivals = {"first", "equal weights", "best single: F0", "only F1"}
+    assert systems == {"tuned", "averaged", *rivals}
     assert read(tmp_path / "run" / "result.json")["test_score"] is None
     words = (tmp_path / "run" / "output.txt").read_text()
     assert "@@" not in words  # subwords are joined, as the text steps say

@@ -1,6 +1,7 @@
 """Where things lie, and tests that need what is not everywhere.
 
-The reason of a skip is `GROUP: what`; tests/conftest.py counts the skips by group.
+The site is built with this module too, without pytest. The reason of a skip is `GROUP: what`;
+tests/conftest.py counts the skips by group.
 """
 
 import functools
@@ -8,8 +9,6 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-
-import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -25,12 +24,16 @@ PROGRAMS = SHARED / "tools" / "moses" / "bin"
 
 def needs(*paths):
     """Mark tests that need these files or folders of the shared data."""
+    import pytest
+
     missing = [str(path.relative_to(SHARED)) for path in paths if not path.exists()]
     return pytest.mark.skipif(bool(missing), reason=f"shared data: {', '.join(missing)}")
 
 
 def programs(*names):
     """Return where these programs are, on PATH or in the shared folder; else skip the test."""
+    import pytest
+
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), str(PROGRAMS)))
     paths = [shutil.which(name, path=path) for name in names]
     missing = [name for name, place in zip(names, paths, strict=True) if place is None]

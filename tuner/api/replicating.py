@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,7 +17,7 @@ import numpy as np
 
 import portmert
 from portmert.aligners._base import format_links
-from portmert.metrics._base import IntArray, Metric
+from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..base import arguments, streams
 from ..base.context import Progress, current, using
@@ -46,6 +46,7 @@ from ..search.averaging import averaged, spread_size
 from ..search.contributions import contributions
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
+from ..search.problem import within_segment_spread
 from ..search.results import Optimized
 from ..search.stat_table import StatTable
 from ..search.weight_search import Setup, find_weights
@@ -57,11 +58,13 @@ from .optimizing import DevLists, Search, SearchOptions, read_dev_lists, with_gr
 from .reranking import Reranked
 from .texts import PathLike
 
-MoreChoices = Callable[
-    [DevLists, PreparedLists, FeatureWeights, Sequence[FeatureWeights]], dict[str, IntArray]
-]
-"""Takes the lists tuned on, those of the test set, the averaged weights, and those of each dense
-feature alone. Returns name -> (S,) rows of the test lists."""
+START, EQUAL, SINGLE = "start", "equal weights", "best single"
+"""What a reader would use in place of tuned weights: the weights in use now, no learning at all,
+and one feature (the best on the lists tuned on)."""
+
+MoreChoices = Callable[[DevLists, PreparedLists, FeatureWeights], dict[str, IntArray]]
+"""Takes the lists tuned on, those of the test set, and the averaged weights. Returns name -> (S,)
+rows of the test lists."""
 
 
 @arguments.checked
@@ -100,7 +103,8 @@ def replicate(
         Whether to remove the files of an earlier call and start over.
     baselines
         Whether to write other choices from the test lists too: the first hypothesis of each
-        segment, the best by each dense feature alone (the highest or the lowest value, whichever
+        segment, those under the start weights if any are given, under equal weights (each feature
+        divided by its spread within segments) and by each dense feature alone (with the sign that
         scores better on `lists`), and the oracle, which scores about as high as any choice can.
         A function that returns more choices by name; see `MoreChoices`.
     progress, **search
@@ -149,8 +153,8 @@ def replicate(
             run.search_missing(numbers)
             if of_graphs:
                 choosing = [run.averaged(numbers), *run.of_replicas(numbers).values()]
-                alone = [weights for _, weights in run.single_features()]
-                tests = of_graphs.under([*choosing, *alone])
+                rivals = [weights for weights, _ in run.rivals().values()]
+                tests = of_graphs.under([*choosing, *rivals])
                 run = ReplicaRun(folder, dev, *read_test_lists(dev, tests))
             return run.finish(numbers, baselines=baselines)
 
@@ -436,7 +440,7 @@ class ReplicaRun:
     ) -> dict[str, Chosen]:
         """Write other choices from the test lists, and the links of the replicas' choices.
 
-        The names are `replica-N`, `averaged`, `first`, `only FEATURE`, those of `more_choices`,
+        The names are `replica-N`, `averaged`, `first`, those of `rivals` and of `more_choices`,
         `oracle`.
         """
         if self.test is None:
@@ -445,11 +449,10 @@ class ReplicaRun:
         weights = self.of_replicas(numbers) | {"averaged": average}
         choices = {name: read.best(vector, self.dev.alpha) for name, vector in weights.items()}
         choices["first"] = read.nbest.offsets[:-1]
-        singles = dict(self.single_features())
-        for name, alone in singles.items():
-            choices[f"only {name}"] = read.best(alone, 0.0)
+        for name, (vector, alpha) in self.rivals().items():
+            choices[name] = read.best(vector, alpha)
         if more_choices is not None:
-            choices |= more_choices(self.dev, read, average, list(singles.values()))
+            choices |= more_choices(self.dev, read, average)
         if stats is not None:
             stats.need(np.arange(len(stats.rows)))
             offsets, metric = read.nbest.offsets, self.dev.metric
@@ -459,21 +462,46 @@ class ReplicaRun:
             for number, (name, rows) in enumerate(choices.items(), 1)
         }
 
-    def single_features(self) -> Iterator[tuple[str, FeatureWeights]]:
-        """Yield weights of each dense feature alone, named; of two signs the better on dev."""
-        names = self.dev.nbest.feature_names
+    def rivals(self) -> dict[str, tuple[FeatureWeights, float]]:
+        """Return what tuned weights must beat: name -> weights and their length penalty.
+
+        Of the two signs of a feature, `only FEATURE` and `equal weights` take the one that scores
+        better on the lists tuned on. The feature that scores best there is `best single: FEATURE`.
+        """
+        dev, names = self.dev, self.dev.nbest.feature_names
+
+        def oriented(vector: FloatArray) -> float:
+            score = self._dev(FeatureWeights.from_vector(names, vector), 0.0).score
+            return float(dev.metric.oriented(score))
+
+        rivals = {START: (dev.start, dev.start_alpha)} if dev.setup.starts else {}
         labels = [
             name if size == 1 else f"{name}[{place}]"
             for name, size in names
             for place in range(size)
         ]
+        signed, scores = [], []
         for label, unit in zip(labels, np.eye(len(labels)), strict=True):
-            positive, negative = (
-                FeatureWeights.from_vector(names, sign * unit) for sign in (1.0, -1.0)
-            )
-            change = self._dev(negative, 0.0).score - self._dev(positive, 0.0).score
-            gain = self.dev.metric.oriented(change)
-            yield (f"-{label}", negative) if gain > 0 else (label, positive)
+            pair = [(label, unit), (f"-{label}", -unit)]
+            of_signs = [
+                dev.metric.oriented(
+                    self._dev(FeatureWeights.from_vector(names, vector), 0.0).score
+                )
+                for _, vector in pair
+            ]
+            better = int(of_signs[1] > of_signs[0])
+            signed.append(pair[better])
+            scores.append(of_signs[better])
+        if not signed:
+            return rivals
+        columns = np.ascontiguousarray(dev.nbest.features.T)
+        spread = within_segment_spread(columns, dev.nbest.offsets)
+        equal = sum(vector for _, vector in signed) / spread
+        rivals[EQUAL] = (FeatureWeights.from_vector(names, equal), dev.alpha)
+        for place, (label, vector) in enumerate(signed):
+            kind = f"{SINGLE}:" if place == int(np.argmax(scores)) else "only"
+            rivals[f"{kind} {label}"] = (FeatureWeights.from_vector(names, vector), 0.0)
+        return rivals
 
 
 def _written(nbest: NBest, rows: IntArray, path: Path) -> Chosen:

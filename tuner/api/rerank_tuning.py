@@ -47,7 +47,7 @@ from .comparing import compare
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike
 
-TUNED = "tuned"
+TUNED, FIRST = "tuned", "first"
 SPREAD = 2.0
 """Spread of the model scores within segments of whose softmax votes are weighted."""
 
@@ -122,7 +122,8 @@ def _table(found: Mapping[str, Any]) -> Table:
         left=2,
         note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "
         f"averaged weights; first: of each list; only: best by one feature; {_explained(found)}"
-        f"p: two-sided, of luck of the test set and of tuning, {correction(found)} (Holm).",
+        f"p: two-sided; counts chance in the test set and in the search; {correction(found)} "
+        f"(Holm).",
     )
 
 
@@ -130,13 +131,17 @@ def _explained(document: Mapping[str, Any]) -> str:
     """Return what the rows are that not all comparisons have."""
     by = "scores" if document.get("references") is None else "references"
     texts = {
-        "equal weights": "of all features, divided by their spread",
+        replicating.START: "by the weights that the search begins at",
+        replicating.EQUAL: "all features count the same, each divided by its spread",
+        replicating.SINGLE: "the feature that scores best on the lists tuned on",
         "votes": "most frequent answer",
         "weighted votes": "by the averaged weights",
         "oracle": f"chosen with the {by}",
     }
-    there = {system["name"] for system in document["systems"]}
-    return "; ".join(f"{name}: {text}" for name, text in texts.items() if name in there) + ". "
+    names = {system["name"] for system in document["systems"]}
+    if any(name.startswith(replicating.SINGLE) for name in names):
+        names.add(replicating.SINGLE)
+    return "; ".join(f"{name}: {text}" for name, text in texts.items() if name in names) + ". "
 
 
 @arguments.checked
@@ -157,9 +162,11 @@ def rerank_tune(
 ) -> RerankTuned:
     """Tune with several seeds, rerank a test set by the averaged weights, and compare.
 
-    With references of the test set, the tuned output is compared with the first hypothesis of each
-    segment, the best by each feature alone, and the oracle. With scores of the test lists that are
-    in hand, also with equal weights and votes. After an interruption the same call continues.
+    With references of the test set, or with scores of its hypotheses that are in hand, the tuned
+    output is compared with what needs no tuning: the first hypothesis of each segment, the start
+    weights if some are given, equal weights, and the best feature by itself. These comparisons are
+    planned, and corrected for their number. The other features, votes and the oracle stand below.
+    After an interruption the same call continues.
 
     Parameters
     ----------
@@ -315,19 +322,32 @@ def _compared(
 
 
 def _answered(compared: Report, label: str, weights: Table) -> Report:
-    """Return the comparison with the answer to the question whether tuned beats first.
+    """Return the comparison with the answers to the question whether tuning beats doing without.
 
     The weights stand below it on the page.
 
-    That is the planned comparison, on the metric tuned on. If `label` names a metric, it is on
-    that one: scores of the test lists, where the metric tuned on has scores of others.
+    Planned are the comparisons with what needs no tuning, on the metric tuned on. If `label` names
+    a metric, they are on that one: scores of the test lists, where the metric tuned on has scores
+    of others. The first answer is on the strongest of these rivals, the next on `first`.
     """
     document = dict(compared.document)
-    planned = [(label or document["metrics"][0]["label"], "first")]
+    label = label or document["metrics"][0]["label"]
+    more_is_better = {x["label"]: x["higher_is_better"] for x in document["metrics"]}[label]
+    plan = (FIRST, replicating.START, replicating.EQUAL, f"{replicating.SINGLE}:")
+    rivals = {
+        row["system"]: row["score"] if more_is_better else -row["score"]
+        for row in document["scores"]
+        if row["metric"] == label and row["system"].startswith(plan)
+    }
+    planned = [(label, name) for name in rivals]
     document["scores"] = in_families(document["scores"], planned)
     document["tuning_luck_untested"] = [*document["tuning_luck_untested"], "averaged"]
     document["headlines"] = list(headlines(document))
-    document["answers"] = against(document, "first")
+    strongest = max(rivals, key=lambda name: rivals[name])
+    answers = against(document, strongest)
+    if strongest != FIRST:
+        answers = [*answers[:1], *against(document, FIRST)]
+    document["answers"] = answers
     return Report(document_of(document, [weights]), document)
 
 
@@ -369,24 +389,16 @@ class Outcomes:
         dev: optimizing.DevLists,
         test: PreparedLists,
         average: FeatureWeights,
-        alone: Sequence[FeatureWeights],
     ) -> dict[str, IntArray]:
         """Return name -> (S,) rows of the test lists, see `MoreChoices`.
 
-        `equal weights`: the sum of all features, each divided by its spread within segments and
-        with the sign that chooses better on the lists tuned on. `votes`: the most frequent answer.
-        `weighted votes`: the same, a vote counting by the softmax of the model score under the
-        averaged weights. `oracle`: the best by the first of the scores.
+        `votes`: the most frequent answer. `weighted votes`: the same, a vote counting by the
+        softmax of the model score under the averaged weights. `oracle`: the best by the first of
+        the scores.
         """
         if not self.scores:
             return {}
-        tuned, nbest, alpha = dev.nbest, test.nbest, dev.alpha
-        signs = np.sum(
-            [single.vector(tuned.feature_names, origin="weights") for single in alone], axis=0
-        )
-        spread = within_segment_spread(np.ascontiguousarray(tuned.features.T), tuned.offsets)
-        equal = FeatureWeights.from_vector(tuned.feature_names, signs / spread)
-        by_name = {"equal weights": test.best(equal, alpha)}
+        nbest, alpha, by_name = test.nbest, dev.alpha, {}
         if self.answers:
             scores = model_scores(penalised(nbest, alpha), average)
             by = SPREAD / float(within_segment_spread(scores[np.newaxis], nbest.offsets)[0])
