@@ -498,8 +498,10 @@ class ReplicaRun:
         spread = within_segment_spread(columns, dev.nbest.offsets)
         equal = sum(vector for _, vector in signed) / spread
         rivals[EQUAL] = (FeatureWeights.from_vector(names, equal), dev.alpha)
-        for place, (label, vector) in enumerate(signed):
-            kind = f"{SINGLE}:" if place == int(np.argmax(scores)) else "only"
+        best = int(np.argmax(scores))
+        for place in (best, *(k for k in range(len(signed)) if k != best)):
+            label, vector = signed[place]
+            kind = f"{SINGLE}:" if place == best else "only"
             rivals[f"{kind} {label}"] = (FeatureWeights.from_vector(names, vector), 0.0)
         return rivals
 
