@@ -487,13 +487,13 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
 ):
     from portmert.tuner.dropin import mert
 
-    real, seen = mert.find_weights_as_mert, []
+    real, seen = mert.setup_as_mert, []
 
     def watched(lists, metric, optimizer, starts, **more):
         seen.append((optimizer.name(), starts.points[0].tolist(), more["seed"]))
         return real(lists, metric, optimizer, starts, **more)
 
-    monkeypatch.setattr(mert, "find_weights_as_mert", watched)
+    monkeypatch.setattr(mert, "setup_as_mert", watched)
     quick = [*BAGGED, "--nbest=15"]
     tune(tmp_path / "whole", "--maximum-iterations=3", quick=quick)
     tune(tmp_path / "parts", "--maximum-iterations=1", quick=quick)
@@ -509,17 +509,17 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
 def test_a_gain_that_is_too_small_ends_the_run(tmp_path, monkeypatch):
     quick = ["--decoder-flags=-v 0", "--no-filter-phrase-table", "--nbest=10", "--seed=5"]
     result = tune(tmp_path / "work", "--required-gain=1e9", quick=quick)
-    said = r"the new weights gain (0\.0\d{5}) ± (0\.0\d{5}) on all lists; stopping"
+    said = r"stopped: the next weights gain (\d\.\d+) ± (\d\.\d+) on all lists"
     gain, error = map(float, re.search(said, result.stderr).groups())
     assert (tmp_path / "work" / "finished_step.txt").read_text() == "3\n"  # not sooner
     assert error > 0
     below = f"--required-gain={0.9 * gain / error}"
     result = tune(tmp_path / "below", below, "--maximum-iterations=3", quick=quick)
-    assert "maximum number of iterations reached (3)" in result.stderr
+    assert "stopped: the limit of 3 decodings is reached" in result.stderr
     monkeypatch.setattr(averaging, "FARTHEST", 0.05)  # a step that was cut short ends no run
     cut = ("--required-gain=1e9", "--maximum-iterations=3")
     result = tune(tmp_path / "cut", *cut, quick=quick)
-    assert "maximum number of iterations reached (3)" in result.stderr
+    assert "stopped: the limit of 3 decodings is reached" in result.stderr
 
 
 def test_a_gain_needs_a_search_that_holds_segments_out(tmp_path):

@@ -191,15 +191,15 @@ def test_a_decoder_that_does_not_use_the_weights_is_reported(tmp_path, monkeypat
 
 def searches(folder, monkeypatch, *options):
     """Return, for each search of a run, its start weights and its seed."""
-    from portmert.tuner.runs import experiment
+    from portmert.tuner.runs import loop
 
-    real, seen = experiment.find_weights, []
+    real, seen = loop.find_weights, []
 
     def watched(nbest, stats, metric, setup, **more):
         seen.append(([start.values for start in setup.starts], setup.seed))
         return real(nbest, stats, metric, setup, **more)
 
-    monkeypatch.setattr(experiment, "find_weights", watched)
+    monkeypatch.setattr(loop, "find_weights", watched)
     tune(folder, *options)
     return seen
 

@@ -1,6 +1,7 @@
 """The files that the steps of mert-moses.pl leave in their folder."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +13,25 @@ from ..base import files, numbers
 from ..base.errors import InputError, StateError, counted, faults_at
 from ..decoders._moses_command import ShownFeatures
 from ..nbest.moses_dat import DatLists, read_dat
+from ..runs import records
+from ..runs.records import IterationScores, IterationSearch
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from ..weights.weights_file import read_sparse
 from . import _program, _scorer, kbmira, mert
 
 FINISHED = "finished_step.txt"
 NOT_ESTIMATED = "--not-estimated--"
-SHARE = "share of the way that the step goes:"
-"""Begins a line of mert.log where a step was cut short, or went the rest of the way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRecord:
+    """What a file of portmert says of a step; mert-moses.pl has no such file.
+
+    The search is None if the step was the last one and needed none.
+    """
+
+    scores: IterationScores
+    search: IterationSearch | None
 
 
 @dataclass(frozen=True)
@@ -98,7 +110,7 @@ class StepFolder:
         self.write("features.list", "".join(lines))
 
     def write_search(
-        self, step: int, weights: FeatureWeights, score: float, notes: list[str]
+        self, step: int, weights: FeatureWeights, score: float, notes: Sequence[str]
     ) -> None:
         """Write the files that Moses' mert, pro or kbmira would have left."""
         point = self.vector(weights)
@@ -108,21 +120,27 @@ class StepFolder:
         self.write("mert.out", kbmira.weights_text(weights, self.names), step=step)
         self.write("weights.txt", text, step=step)
 
-    def share_of(self, step: int) -> float:
-        """Return the share of a finished step, see `mert.Stepped`."""
-        path = self.path / f"run{step}.mert.log"
-        texts = [line[len(SHARE) :] for line in files.read_lines(path) if line.startswith(SHARE)]
-        share = numbers.parse_number(texts[-1].strip()) if texts else 1 / step
-        if share is None:
-            raise StateError(f"{path}: '{SHARE}{texts[-1]}' has no number")
-        return share
+    def _record_path(self, step: int) -> Path:
+        return self.path / f"run{step}.portmert.json"
 
-    def result_of(self, step: int) -> tuple[FeatureWeights, str]:
-        """Return the weights that a finished step found, and their score."""
+    def keep_record(self, step: int, record: StepRecord) -> None:
+        """Write what is known of a step besides the files of mert-moses.pl."""
+        records.write_json(self._record_path(step), record)
+
+    def record(self, step: int) -> StepRecord | None:
+        """Return what is known of a step; None if mert-moses.pl made it."""
+        path = self._record_path(step)
+        if not path.is_file():
+            return None
+        hint = "without it the step counts as one of mert-moses.pl"
+        return records.read_file(path, StepRecord, hint=hint)
+
+    def result_of(self, step: int) -> tuple[FeatureWeights, float | None]:
+        """Return the weights that a finished step found, and their printed score if it has one."""
         width = sum(size for _, size in self.names)
         log = "\n".join(files.read_lines(self.path / f"run{step}.mert.log"))
         match = re.search(r"Best point:\s*([\s\d.\-e]+?)\s*=> ([\-\d.]+)", log)
-        score = match[2] if match else NOT_ESTIMATED
+        score = match[2] if match else None
         if match is not None:
             tokens = match[1].split()
         else:  # of pro or kbmira: by position, not yet normalised
@@ -144,7 +162,8 @@ class StepFolder:
         path = self.path / f"run{step}.mert.{'out' if match is None else 'log'}"
         with faults_at(path, InputError, StateError):
             weights = dict(FeatureWeights.from_vector(self.names, vector).values)
-        return FeatureWeights({**weights, **self._sparse_of(step + 1)}), score
+        printed = None if score is None else numbers.parse_number(score)
+        return FeatureWeights({**weights, **self._sparse_of(step + 1)}), printed
 
     def check_step(self, step: int, lists: DatLists) -> None:
         """Raise `StateError` if the lists of a step are not of this metric and these features."""

@@ -49,7 +49,7 @@ def main(values: _program.OptionValues) -> int:
     options = {ours: values.last(name) for name, ours in NAMES.items() if name in values}
     start = dense_start(values.last("dense-init"), lists.feature_names)
     sparse = read_sparse(values.last("sparse-init")) if "sparse-init" in values else {}
-    weights, score, _ = mert.find_weights_as_mert(
+    weights, score = mert.find_weights_as_mert(
         lists,
         scorer.metric,
         registry.optimizer("kbmira", options | values.settings()),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +16,12 @@ from ..base.files import read_lines, write_text
 from ..base.warn import warn_of
 from ..components import registry
 from ..nbest import model, moses_dat
-from ..search import averaging, constraints, weight_search
+from ..search import constraints, weight_search
 from ..search.list_statistics import moses_stats
 from ..search.optimizers._base import Optimizer
 from ..search.optimizers.mert import Mert
 from ..search.problem import TuningProblem
 from ..search.stat_table import StatTable
-from ..search.unseen import gain_of
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.weights_file import read_sparse
 from ._program import Flag, OptionValues, UsageError, number, printed_score, program, say
@@ -91,7 +88,7 @@ def main(values: OptionValues) -> int:
         if name in values:
             say(f"mert: note: --{name} {values.last(name)} is not used: {reason}")
     with using(threads=max(1, values.integer("threads", 1))):
-        weights, score, _ = find_weights_as_mert(
+        weights, score = find_weights_as_mert(
             lists,
             scorer.metric,
             _optimizer(values, len(lists.features)),
@@ -199,40 +196,6 @@ class Starts:
     highest: FloatArray
 
 
-class Step(NamedTuple):
-    """A step from the weights of an iteration to those that its search finds.
-
-    Parameters
-    ----------
-    number
-        The number of the iteration, from 1.
-    weights
-        The weights that its lists were decoded under.
-    is_whole
-        Whether to go the whole way, instead of the share of `averaging.step_share`.
-    """
-
-    number: int
-    weights: FeatureWeights
-    is_whole: bool = False
-
-
-class Stepped(NamedTuple):
-    """How far a step went, and its gain.
-
-    Parameters
-    ----------
-    share
-        The share of the way.
-    gain
-        The gain on the lists and its error, see `gain_of`; None if the step was cut short, or if
-        the optimizer holds no segments out.
-    """
-
-    share: float
-    gain: tuple[float, float] | None
-
-
 def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
     """Return the optimizer of a value of --type, which is Moses' name or ours.
 
@@ -270,60 +233,69 @@ def find_weights_as_mert(
     active: Sequence[str] = (),
     positive: Sequence[str] = (),
     sparse: FeatureWeights | None = None,
-    step: Step | None = None,
     seed: int = 0,
-) -> tuple[FeatureWeights, float, Stepped | None]:
+) -> tuple[FeatureWeights, float]:
     """Search for weights; return them as mert prints them, and their score on the metric's scale.
 
-    The third is how far a step went; None if there is no step.
+    Parameters: see `setup_as_mert`. If all columns are searched, the absolute values of the dense
+    weights add to 1.
+    """
+    lists = replace(lists, score_name=metric.name())  # what it is called was looked at before
+    setup = setup_as_mert(
+        lists,
+        metric,
+        optimizer,
+        starts,
+        active=active,
+        positive=positive,
+        sparse=sparse,
+        seed=seed,
+    )
+    stats = StatTable(moses_stats(lists, metric))
+    optimum = weight_search.find_weights(lists, stats, metric, setup)
+    warn_of(optimum.warnings)
+    return sized(optimum.weights, () if active else lists.feature_names), optimum.score
+
+
+def setup_as_mert(
+    lists: moses_dat.DatLists,
+    metric: Metric,
+    optimizer: Optimizer,
+    starts: Starts,
+    *,
+    active: Sequence[str] = (),
+    positive: Sequence[str] = (),
+    sparse: FeatureWeights | None = None,
+    seed: int = 0,
+) -> weight_search.Setup:
+    """Return how to search as mert does.
 
     Parameters
     ----------
     active
-        Columns that are searched; empty: all. The others keep the weights of the first start. If
-        all are searched, the absolute values of the dense weights returned add to 1.
+        Columns that are searched; empty: all. The others keep the weights of the first start.
     positive
         Columns whose weights must not be negative.
     sparse
         Weights of sparse features; those that it does not name are 0.
-    step
-        The search then goes only a share of the way to the weights that it finds.
 
     Raises
     ------
-    InputError, ConfigError
+    InputError
         The lists have other features than is said.
     """
-    lists = replace(lists, score_name=metric.name())  # what it is called was looked at before
     names = lists.feature_names
     check_columns((*active, *positive), names)
     extra = {} if sparse is None else dict(sparse.values)
-    stats = StatTable(moses_stats(lists, metric))
-    optimum = weight_search.find_weights(
-        lists,
-        stats,
-        metric,
-        weight_search.Setup(
-            optimizer=optimizer,
-            starts=tuple(
-                FeatureWeights({**FeatureWeights.from_vector(names, point).values, **extra})
-                for point in _points(lists, metric, starts, optimizer.restarts, seed)
-            ),
-            constraints=constraints_of(names, active, positive),
-            seed=seed,
+    return weight_search.Setup(
+        optimizer=optimizer,
+        starts=tuple(
+            FeatureWeights({**FeatureWeights.from_vector(names, point).values, **extra})
+            for point in _points(lists, metric, starts, optimizer.restarts, seed)
         ),
+        constraints=constraints_of(names, active, positive),
+        seed=seed,
     )
-    warn_of(optimum.warnings)
-    sized = partial(_sized, names=() if active else names)
-    if step is None:
-        return sized(optimum.weights), optimum.score, None
-    before, to = sized(step.weights), sized(optimum.weights)
-    share = 1.0 if step.is_whole else averaging.step_share(step.number, before, to)
-    weights = sized(before.towards(to, share))
-    tables = [stats.take(model.best_hypotheses(lists, point)) for point in (before, weights)]
-    is_cut = share < 1 / step.number
-    gain = gain_of(metric, tables, optimum.unseen.seed) if optimum.unseen and not is_cut else None
-    return weights, float(metric.score(tables[1].sum(axis=0))), Stepped(share, gain)
 
 
 def constraints_of(
@@ -335,7 +307,7 @@ def constraints_of(
     return constraints.Constraints(fixed, bounds=dict.fromkeys(signed, constraints.SIGNS["+"]))
 
 
-def _sized(weights: FeatureWeights, names: FeatureNames) -> FeatureWeights:
+def sized(weights: FeatureWeights, names: FeatureNames) -> FeatureWeights:
     """Return weights of which those of the names have absolute values that add to 1."""
     size = float(np.abs(weights.vector(names)).sum()) if names else 1.0
     rows = weights.values.items()

@@ -5,18 +5,20 @@ the two programs began it.
 """
 
 import shlex
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 
 import portmert
-from portmert.metrics._base import FloatArray, Vocabulary
+from portmert.metrics._base import FloatArray, IntArray, Metric, Vocabulary
 
+from ..base import streams
 from ..base.context import using
 from ..base.errors import InputError, StateError, suggest
 from ..base.files import copy_file, locked, make_folder, writing
@@ -27,63 +29,29 @@ from ..components import registry
 from ..decoders.moses import Moses
 from ..executors.opening import opened
 from ..nbest.check import score_fault, warn_of_few
+from ..nbest.model import NBest
 from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
-from ..runs.result import FEWEST, is_behind, is_cut
+from ..runs.config import Tune
+from ..runs.loop import Loop
+from ..runs.records import IterationScores, IterationSearch
+from ..runs.result import Iteration, best_iteration
+from ..search.averaging import weight_change
 from ..search.constraints import moves
+from ..search.list_statistics import moses_stats
+from ..search.results import Optimized
+from ..search.stat_table import StatTable
+from ..search.unseen import scores_without_folds
+from ..search.weight_search import Setup
+from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.weights_file import sparse_text
-from . import mert
-from ._mert_folder import FINISHED, NOT_ESTIMATED, SHARE, StepFolder
+from . import _program, mert
+from ._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder, StepRecord
 from ._mert_moses_options import MertRequest
-from ._program import number, printed_score
 from .extractor import extract
 
 SEEDS = 10**6
 """Steps of a run draw from this many seeds, so that runs of different seeds share none."""
-PATIENCE = 3
-"""The default search ends after so many runs without a better score of the decoder's output."""
-
-
-@dataclass
-class State:
-    """How far a run has come.
-
-    Parameters
-    ----------
-    weights : FeatureWeights
-        Weights of the next decoding; sparse ones too.
-    score : str
-        As the last search printed it.
-    gain : tuple or None
-        How much higher these weights score on the lists than the ones before, see `mert.Stepped`.
-    shares : list
-        The share of each step, see `mert.Stepped`; empty if steps go the whole way.
-    finished : int
-        The last finished step.
-    steps : dict
-        Step -> its lists; only those that are still used.
-    decoder_scores : dict
-        Step -> the printed score of the decoder's own best output.
-    hypotheses, new_hypotheses : int
-        How many distinct hypotheses these lists have, and how many the last step added.
-    """
-
-    weights: FeatureWeights
-    score: str = NOT_ESTIMATED
-    gain: tuple[float, float] | None = None
-    shares: list[float] = field(default_factory=list)
-    finished: int = 0
-    steps: dict[int, DatLists] = field(default_factory=dict)
-    decoder_scores: dict[int, float] = field(default_factory=dict)
-    hypotheses: int = 0
-    new_hypotheses: int = 0
-
-    def merged(self) -> DatLists:
-        """Merge all lists, and count what is new in them."""
-        lists = merge_dat([self.steps[step] for step in sorted(self.steps)])
-        self.new_hypotheses = len(lists.features) - self.hypotheses
-        self.hypotheses = len(lists.features)
-        return lists
 
 
 def run(request: MertRequest) -> list[tuple[Path, str]]:
@@ -115,7 +83,7 @@ def run(request: MertRequest) -> list[tuple[Path, str]]:
             results = []
             for replica, folder in enumerate(folders[1:], 1):
                 notice(f"replica {replica} of {request.replicas}")
-                seed = request.replicas * request.seed + replica
+                seed = streams.replica(request.seed, replica)
                 replica_request = replace(request, folder=folder, seed=seed)
                 if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
                     for path in (*_lists(replica_request, 1), folder / "run1.out"):
@@ -125,16 +93,92 @@ def run(request: MertRequest) -> list[tuple[Path, str]]:
             return results
 
 
-@dataclass
-class _Run:
-    request: MertRequest
-    config: Path
+class _StepLists:
+    """The lists of a run's steps; only those that are still used are in memory.
 
-    def __post_init__(self) -> None:
-        request, self.folder = self.request, self.request.folder
+    Parameters
+    ----------
+    aggregate
+        How many earlier lists a step uses; -1: all.
+    """
+
+    def __init__(self, files: StepFolder, metric: Metric, aggregate: int) -> None:
+        self.files, self.metric, self.aggregate = files, metric, aggregate
+        self.steps: dict[int, DatLists] = {}
+        self._merged: tuple[int, DatLists] | None = None
+        self._counts: dict[range, int] = {}
+
+    def used(self, step: int) -> range:
+        """Return the steps whose lists a step uses, as mert-moses.pl does."""
+        return range(1 if self.aggregate < 0 else max(1, step - self.aggregate), step + 1)
+
+    def of(self, step: int) -> DatLists:
+        """Return the lists of a step."""
+        if step not in self.steps:
+            lists = self.files.lists(step)
+            self.files.check_step(step, lists)
+            self.steps[step] = replace(lists, score_name=self.metric.name())
+        return self.steps[step]
+
+    def add(self, step: int, lists: DatLists) -> None:
+        """Take the lists of a new step, and forget those that no later one uses."""
+        self.steps[step] = replace(lists, score_name=self.metric.name())
+        self.steps = {k: self.steps[k] for k in self.steps if k in self.used(step)}
+
+    def merged(self, number: int) -> tuple[DatLists, StatTable]:
+        """Return the lists that a step uses, and their statistics."""
+        if self._merged is None or self._merged[0] != number:
+            lists = merge_dat([self.of(step) for step in self.used(number)])
+            self._merged = number, lists
+            self._counts[self.used(number)] = len(lists.features)
+        lists = self._merged[1]
+        return lists, StatTable(moses_stats(lists, self.metric))
+
+    def counts(self, number: int) -> tuple[int, int]:
+        """Return how many hypotheses a step uses, and how many of them its own list added."""
+        earlier, all_used = self.used(number)[:-1], len(self.merged(number)[0].features)
+        if earlier and earlier not in self._counts:
+            lists = merge_dat([self.of(step) for step in earlier])
+            self._counts[earlier] = len(lists.features)
+        return all_used, all_used - self._counts.get(earlier, 0)
+
+    def add_strings_around(self, number: int, weights: FeatureWeights) -> None:
+        """Add nothing: there are no search graphs."""
+
+    def add_strings_under(
+        self,
+        number: int,  # noqa: ARG002  there are no search graphs
+        search: int,  # noqa: ARG002
+        weights: FeatureWeights,  # noqa: ARG002
+        *,
+        is_cut: bool,  # noqa: ARG002
+    ) -> bool:
+        """Add nothing: there are no search graphs."""
+        return False
+
+
+class _Run(Loop):
+    """One run in the folder of mert-moses.pl."""
+
+    lists: _StepLists
+
+    def __init__(self, request: MertRequest, config: Path) -> None:
+        tune = Tune(
+            output=request.folder,
+            seed=request.seed,
+            nbest=request.nbest,
+            iterations=request.iterations,
+            decodings=request.iterations,
+            min_weight_change=min(request.least_change, 2.0),
+            min_gain=request.least_gain,
+        )
+        if not request.optimizer.holds_out:  # mert-moses.pl has no patience
+            tune = replace(tune, patience=request.iterations)
+        super().__init__(tune, request.scorer.metric, request.optimizer)
+        self.request, self.folder = request, request.folder
         # The decoder's threads are those of its configuration or flags.
         options = {
-            "config": self.config,
+            "config": config,
             "program": request.program,
             "flags": request.flags,
             "threads": 1,
@@ -145,8 +189,8 @@ class _Run:
         features = self.decoder.shown_features()
         self.names: FeatureNames = features.names
         # Faults of references and of named features are found before the first decoding.
-        references = request.scorer.plain_references(request.references, Vocabulary())
-        warn_of_few(len(references))
+        self.size = len(request.scorer.plain_references(request.references, Vocabulary()))
+        warn_of_few(self.size)
         self.ranges = self._ranges()
         for name, size in self.names:
             if (count := len(request.ranges.get(name, ()))) > size:
@@ -155,88 +199,106 @@ class _Run:
         mert.check_columns((*request.active, *request.positive), self.names)
         self.files = StepFolder(request.folder, features.names, request.scorer)
         self.files.write_features_list(features)
+        self.lists = _StepLists(self.files, self.metric, request.aggregate)
+        self.finished = self.files.last_finished() if request.go_on else 0
+        self.records: dict[int, StepRecord] = {}
 
     # The loop.
 
     def result(self) -> tuple[Path, str]:
-        """Make all steps, then the tuned configuration."""
-        request = self.request
-        for note in request.scorer.notes:
+        """Make all steps, then the tuned configuration; return it and its printed score."""
+        for note in self.request.scorer.notes:
             notice(note)
-        state = self._continued() if request.go_on else State(self._start())
-        first = state.finished + 1
-        for step in range(first, request.iterations + 1):
-            before = self.files.vector(state.weights)
-            self._step(step, state, skip_decoder=request.skip_decoder and step == first)
-            self.files.write(FINISHED, f"{step}\n")
-            state.finished = step
-            change = np.abs(before - self.files.vector(state.weights)).max()
-            if change < request.least_change and not is_cut(state.shares, step):
-                notice(f"no weight changed by {request.least_change:g} or more; stopping")
-                break
-            if request.optimizer.holds_out and (reason := self._exhausted(state)):
-                notice(f"{reason}; stopping")
-                break
-        else:
-            line = f"maximum number of iterations reached ({request.iterations})"
-            notice(line)
-            if is_cut(state.shares, state.finished):
-                warn(f"{line}, but the last step was cut short; more runs would lead farther")
-        return self._finish(state)
+        self._read_finished()
+        iterations, stopped = self.iterations()
+        last = iterations[-1]
+        if line := self.cut_short(last, stopped):
+            warn(line)
+        if last.is_decoded and last.start_score is None:  # its lists had nothing to search for
+            record = StepRecord(scores=self.scores_of(last.number), search=None)
+            weights = self.weights_of(last.number)
+            self._keep(last.number, record, weights, last.dev_score, [stopped])
+        chosen = self._chosen(iterations)
+        score = self._printed(chosen.dev_score)
+        step = chosen.number - (not chosen.is_decoded)
+        if chosen.is_decoded:
+            notice(f"copying weights from best iteration ({step}, {score}) to moses.ini")
+        weights = self.weights_of(chosen.number)
+        self._write_config("moses.ini", weights, score, step, config=self.request.config)
+        self.files.write(FINISHED, f"{self.finished}\n")
+        return self.folder / "moses.ini", score
 
-    def _exhausted(self, state: State) -> str:
-        """Return why more steps are of no use, by the rules of `portmert tune`; or an empty text.
+    def _chosen(self, iterations: tuple[Iteration, ...]) -> Iteration:
+        """Return the iteration whose weights are the result.
 
-        A step goes only a share of the way, so the weights themselves come to rest late.
+        With an optimizer that holds no segments out it is the last one, as in mert-moses.pl.
         """
-        if self.request.aggregate < 0 and not state.new_hypotheses:
-            was_whole = is_behind(
-                state.shares[:-1]
-            )  # the rest of the way, which nobody has decoded
-            return "" if was_whole else "the decoder found no new hypothesis"
-        if any(is_cut(state.shares, step) for step in (state.finished - 1, state.finished)):
-            return ""
-        scores = self._decoder_scores(state)
-        if state.finished - max(scores, key=lambda step: scores[step]) >= PATIENCE:
-            return f"the score of the decoder's own output has not risen for {PATIENCE} runs"
-        if self.request.least_gain and state.gain is not None and state.finished >= FEWEST:
-            gain, error = state.gain
-            if gain <= self.request.least_gain * error:
-                return f"the new weights gain {gain:.6f} ± {error:.6f} on all lists"
-        return ""
+        if self.request.return_best:
+            decoded = [iteration for iteration in iterations if iteration.is_decoded]
+            return max(decoded, key=lambda one: self.metric.oriented(one.dev_score))
+        if self.optimizer.holds_out:
+            return best_iteration(iterations, self.metric)
+        last = iterations[-1]
+        return last if last.start_score is None else self.undecoded(last)
 
-    def _step(self, step: int, state: State, *, skip_decoder: bool) -> None:
-        notice(f"run {step} start")
-        self._write_config(f"run{step}.moses.ini", state, step)
-        dense = ((name, v) for name, _ in self.names for v in state.weights.values[name])
-        text = "".join(f"{name}= {number(value)}\n" for name, value in dense)
-        self.files.write(f"run{step}.dense", text)
-        if skip_decoder:
-            notice(f"skipped decoder run {step}")
-        else:
-            self._decode(step, state.weights)
-        state.steps[step] = self._extract(step, state.weights)
-        first = self._first_used(step - 1)
-        state.steps = {k: lists for k, lists in state.steps.items() if k >= first or k == step}
-        # Where the search begins, the lowest random weights and the highest.
-        starts = (self.files.vector(state.weights), *self.ranges)
-        text = "".join(" ".join(map(number, row)) + "\n" for row in starts)
-        self.files.write("init.opt", text, step=step)
-        weights, score = self._find_weights(step, state)
-        weights = self._interpolated(step, state.weights, weights)
-        state.weights, state.score = weights, score
-        if sparse := self.files.sparse(weights):
-            self.files.write(f"run{step + 1}.sparse-weights", sparse_text(sparse))
-        text = " ".join(f"{value:.4g}" for value in self.files.vector(weights))
-        notice(f"({step}) BEST at {step}: {text} => {score}")
+    def stop_reason(self, iterations: Sequence[Iteration], steps: int) -> str | None:
+        """Return the reason to stop; steps that others took behind this one are no reason."""
+        number = iterations[-1].number
+        is_ours = number not in self.records or self._is_ours(number)
+        if number < self.finished or not is_ours:
+            return None
+        return super().stop_reason(iterations, steps)
 
-    def _first_used(self, last: int) -> int:
-        """Return the first step whose lists are used behind step `last`, as mert-moses.pl does."""
-        if self.request.aggregate < 0:
-            return 1
-        return max(1, last - self.request.aggregate + 1)
+    def say(self, iteration: Iteration) -> None:
+        """Show an iteration, unless an earlier call did."""
+        if iteration.number > self.finished:
+            notice(iteration.as_line(self.metric))
 
     # Decoding.
+
+    def weights_of(self, number: int) -> FeatureWeights:
+        """Return the weights that the decoding of a step has."""
+        if number <= self.finished:
+            return self.files.weights(number)
+        if number == 1:
+            return self._start
+        result, _ = self.files.result_of(number - 1)
+        after = self._interpolated(number - 1, result)
+        return FeatureWeights({**after.values, **self.files.sparse(result)})  # mixed already
+
+    @cached_property
+    def _start(self) -> FeatureWeights:
+        """The decoder's weights, those that must be positive made so."""
+        weights = self.decoder.read_weights()
+        request = self.request
+        limits = mert.constraints_of(self.names, request.active, request.positive)
+        allowed = limits.allowed(weights, self.names)
+        if line := moves(weights, allowed):
+            warn(line)
+        return allowed
+
+    def decode(self, number: int) -> None:
+        """Decode, unless the step is finished, and count."""
+        if number <= self.finished:
+            return
+        notice(f"run {number} start")
+        weights = self.weights_of(number)
+        score = NOT_ESTIMATED
+        if number > 1:
+            score = self._printed(self.search_of(number - 1).next_score)
+        self._write_config(f"run{number}.moses.ini", weights, score, number)
+        dense = ((name, v) for name, _ in self.names for v in weights.values[name])
+        text = "".join(f"{name}= {_program.number(value)}\n" for name, value in dense)
+        self.files.write(f"run{number}.dense", text)
+        if self.request.skip_decoder and number == self.first:
+            notice(f"skipped decoder run {number}")
+        else:
+            self._decode(number, weights)
+        self.lists.add(number, self._extract(number, weights))
+        # Where the search begins, the lowest random weights and the highest.
+        starts = (self.files.vector(weights), *self.ranges)
+        text = "".join(" ".join(map(_program.number, row)) + "\n" for row in starts)
+        self.files.write("init.opt", text, step=number)
 
     def _decode(self, step: int, weights: FeatureWeights) -> None:
         if step == 1:
@@ -290,57 +352,212 @@ class _Run:
             notice(note)
         return lists
 
-    def _find_weights(self, step: int, state: State) -> tuple[FeatureWeights, str]:
-        request = self.request
-        lists = state.merged()
-        # An optimizer that holds segments out must begin at weights that were found on none of
-        # them, and goes only a share of the way, as in `portmert tune`.
-        start = self.files.weights(1) if request.optimizer.holds_out else state.weights
+    @cached_property
+    def folds(self) -> IntArray:
+        """The folds with which every search holds segments out."""
+        return self.optimizer.folds_of(self.size, self._seed(1))
+
+    def _seed(self, step: int) -> int:
+        """Return the seed of a step's search: with held-out segments the same for all steps."""
+        dealt = 1 if self.optimizer.holds_out else step
+        return SEEDS * self.tune.seed + dealt * (1000 if self.request.predictable_seeds else 1)
+
+    def scores_of(self, number: int) -> IterationScores:
+        """Return the scores of the decoder's output in a step."""
+        if number not in self.records:
+            hypotheses, new = self.lists.counts(number)
+            scores = replace(self._scores(number), hypotheses=hypotheses, new=new)
+            self.records[number] = StepRecord(scores=scores, search=None)
+        return self.records[number].scores
+
+    def _scores(self, number: int) -> IterationScores:
+        """Return the scores of the decoder's output; its list alone is counted."""
+        lists = self.lists.of(number)
+        stats = lists.stats[lists.offsets[:-1]]
+        total = stats.sum(axis=0)
+        score = float(finite_scores(self.metric, total))
+        return IterationScores(
+            metric=self.metric.signature,
+            dev_score=score,
+            unseen_score=self.unseen(number, score),
+            parts=self.metric.parts(total),
+            without=tuple(scores_without_folds(self.metric, stats, self.folds).tolist()),
+            held_out=None,
+            hypotheses=len(lists.features),
+            new=len(lists.features),
+        )
+
+    def setup(self, iterations: Sequence[Iteration], nbest: NBest) -> Setup:
+        """Return how to search: from the last weights and others that were asked for."""
+        request, step = self.request, iterations[-1].number
+        lists = cast("DatLists", nbest)
+        start = self.weights_of(1 if self.optimizer.holds_out else step)
         points = [self.files.vector(start)]
         if request.historic_bests:
-            for k in range(self._first_used(step - 1), step):
+            for k in self.lists.used(step)[:-1]:
                 earlier = mert.read_starts([self.folder / f"run{k}.init.opt"], len(points[0]))
                 points.append(earlier.points[0])
-        dealt = 1 if request.optimizer.holds_out else step  # the same folds in every step
-        seed = SEEDS * request.seed + dealt * (1000 if request.predictable_seeds else 1)
-        search = partial(
-            mert.find_weights_as_mert,
+        if request.from_pro:
+            if lists.sparse is not None:
+                raise InputError(
+                    "--pro-starting-point: the lists have sparse features, whose weights only "
+                    "--pairwise-ranked and --batch-mira find"
+                )
+            pro, _ = mert.find_weights_as_mert(
+                lists,
+                self.metric,
+                request.from_pro,
+                mert.Starts(tuple(points[:1]), *self.ranges),
+                active=request.active,
+                seed=self._seed(step),
+            )
+            points.append(self.files.vector(pro))
+        return mert.setup_as_mert(
             lists,
-            request.scorer.metric,
+            self.metric,
+            self.optimizer,
+            mert.Starts(tuple(points), *self.ranges),
             active=request.active,
-            seed=seed,
+            positive=request.positive,
+            sparse=FeatureWeights(self.files.sparse(start)),
+            seed=self._seed(step),
         )
-        with collected_notices() as notes:
-            if request.from_pro:
-                if lists.sparse is not None:
-                    raise InputError(
-                        "--pro-starting-point: the lists have sparse features, whose weights only "
-                        "--pairwise-ranked and --batch-mira find"
-                    )
-                pro, *_ = search(request.from_pro, mert.Starts(tuple(points[:1]), *self.ranges))
-                points.append(self.files.vector(pro))
-            is_rest = (
-                request.aggregate < 0 and not state.new_hypotheses and is_behind(state.shares)
-            )
-            weights, score, stepped = search(
-                request.optimizer,
-                mert.Starts(tuple(points), *self.ranges),
-                positive=request.positive,
-                sparse=FeatureWeights(self.files.sparse(start)),
-                step=mert.Step(step, state.weights, is_rest)
-                if request.optimizer.holds_out
-                else None,
-            )
-        if stepped is not None:
-            state.gain = stepped.gain
-            state.shares.append(stepped.share)
-            if is_rest or is_cut(state.shares, step):
-                notes.append(f"{SHARE} {number(stepped.share)}")
-        printed = f"{printed_score(request.scorer.metric, score):.6f}"
-        self.files.write_search(step, weights, float(printed), notes)
-        for note in notes:
+
+    def search(self, iterations: Sequence[Iteration]) -> IterationSearch:
+        """Search over the lists; the notices stand in the log of the step."""
+        with collected_notices() as self.notes:
+            search = super().search(iterations)
+        if search.share not in (1.0, 1 / iterations[-1].number):
+            self.notes.append(f"share of the way that the step goes: {search.share}")
+        for note in self.notes:
             notice(note)
-        return weights, printed
+        return search
+
+    def report_search(self, number: int, optimization: Optimized) -> None:
+        """Report nothing more."""
+
+    def after(self, number: int, target: FeatureWeights, share: float) -> FeatureWeights:
+        """Return the weights after a step, of the size that mert-moses.pl has them."""
+        return self._interpolated(number, self._stepped(number, target, share))
+
+    def _stepped(self, number: int, target: FeatureWeights, share: float) -> FeatureWeights:
+        sized = partial(mert.sized, names=() if self.request.active else self.names)
+        if not self.optimizer.holds_out:
+            return sized(target)
+        return sized(sized(self.weights_of(number)).towards(sized(target), share))
+
+    def _interpolated(self, number: int, after: FeatureWeights) -> FeatureWeights:
+        share = self.request.interpolation
+        if not share or number < 4:  # as in mert-moses.pl
+            return after
+        return self.weights_of(number).towards(after, share)
+
+    # What is known of steps.
+
+    def has_search(self, number: int) -> bool:
+        """Return whether the search of a step is done."""
+        return number <= self.finished and self.records[number].search is not None
+
+    def search_of(self, number: int) -> IterationSearch:
+        """Return what the search of a step found."""
+        search = self.records[number].search
+        assert search is not None  # noqa: S101  the loop has seen to it
+        return search
+
+    def keep_search(self, number: int, search: IterationSearch) -> None:
+        """Write the files of a step's search."""
+        record = StepRecord(scores=self.scores_of(number), search=search)
+        target = FeatureWeights(dict(search.weights))
+        stepped = self._stepped(number, target, search.share)
+        self._keep(number, record, stepped, search.next_score, self.notes)
+        after = self.files.vector(self.weights_of(number + 1))
+        text = " ".join(f"{value:.4g}" for value in after)
+        notice(f"({number}) BEST at {number}: {text} => {self._printed(search.next_score)}")
+
+    def _keep(
+        self,
+        number: int,
+        record: StepRecord,
+        weights: FeatureWeights,
+        score: float,
+        notes: Sequence[str],
+    ) -> None:
+        """Write all files of a step that found some weights."""
+        self.files.keep_record(number, record)
+        self.files.write_search(number, weights, float(self._printed(score)), notes)
+        after = self._interpolated(number, weights)
+        if sparse := self.files.sparse(after):
+            self.files.write(f"run{number + 1}.sparse-weights", sparse_text(sparse))
+        if after is not weights:
+            values = self.files.vector(after)
+            text = "".join(f"{_program.number(value)} " for value in values) + "\n"
+            self.files.write(f"run{number}.weights.txt", text)
+        self.files.write(FINISHED, f"{max(number, self.finished)}\n")
+        self.records[number], self.finished = record, max(number, self.finished)
+
+    def _read_finished(self) -> None:
+        """Read what is known of the steps that an earlier run finished.
+
+        A step of mert-moses.pl, or one that it made again, went the whole way to its weights.
+        """
+        self.first = self.finished + 1
+        if not self.finished:
+            return
+        notice(f"last finished step is {self.finished}")
+        last = self.finished
+        for step in self.lists.used(last):
+            for name in ("features.dat", "scores.dat", "init.opt"):
+                self.files.demand(f"run{step}.{name}", last)
+        for name in (
+            f"run{last}.mert.log",
+            f"run{last}.weights.txt",
+            *(path.name for path in _lists(self.request, last)),
+        ):
+            self.files.demand(name, last)
+        for step in range(1, last + 1):
+            record = self._record(step)
+            if record is None:
+                record = self._record_of_others(step)
+                notice(f"step {step} is of mert-moses.pl: its weights have no estimate")
+            self.records[step] = record
+
+    def _record(self, step: int) -> StepRecord | None:
+        """Return what we wrote of a step; None if the weights that it found are others."""
+        record = self.files.record(step)
+        if record is None:
+            return None
+        stepped = self.weights_of(step)
+        if record.search is not None:
+            target = FeatureWeights(dict(record.search.weights))
+            stepped = self._stepped(step, target, record.search.share)
+        elif step < self.finished:
+            return None
+        vector = self.files.vector(self.files.result_of(step)[0])
+        return record if np.array_equal(vector, self.files.vector(stepped)) else None
+
+    def _record_of_others(self, step: int) -> StepRecord:
+        scores = self._scores(step)
+        weights, printed = self.files.result_of(step)
+        score = scores.dev_score
+        if printed is not None:
+            score = printed if self.metric.higher_is_better else 1.0 - printed
+        search = IterationSearch(
+            next_score=score,
+            start_score=scores.dev_score,
+            optimized_score=score,
+            oracle_score=score,
+            unseen_score=None,
+            unseen_error=None,
+            change=weight_change(self.weights_of(step), weights),
+            weights=weights.values,
+            share=1.0,
+            searches=0,
+        )
+        return StepRecord(scores=scores, search=search)
+
+    def _is_ours(self, number: int) -> bool:
+        search = self.records[number].search
+        return search is None or search.searches > 0
 
     def _ranges(self) -> tuple[FloatArray, FloatArray]:
         """Return the (F,) lowest and highest weights of random starts.
@@ -362,90 +579,32 @@ class _Run:
         low, high = np.array(ranges).T
         return low, high
 
-    def _interpolated(
-        self, step: int, before: FeatureWeights, after: FeatureWeights
-    ) -> FeatureWeights:
-        share = self.request.interpolation
-        if not share or step < 4:  # as in mert-moses.pl
-            return after
-        weights = before.towards(after, share)
-        text = "".join(f"{number(value)} " for value in self.files.vector(weights)) + "\n"
-        self.files.write(f"run{step}.weights.txt", text)
-        return weights
-
-    def _start(self) -> FeatureWeights:
-        """Return the decoder's weights, those that must be positive made so."""
-        weights = self.decoder.read_weights()
-        limits = mert.constraints_of(self.names, self.request.active, self.request.positive)
-        allowed = limits.allowed(weights, self.names)
-        if line := moves(weights, allowed):
-            warn(line)
-        return allowed
-
-    # Files that earlier steps left.
-
-    def _continued(self) -> State:
-        step = self.files.last_finished()
-        state = State(self._start(), finished=step)
-        if step == 0:
-            return state
-        notice(f"last finished step is {step}")
-        for k in range(self._first_used(step), step + 1):
-            for name in ("features.dat", "scores.dat", "init.opt"):
-                self.files.demand(f"run{k}.{name}", step)
-            state.steps[k] = self.files.lists(k)
-        for name in (
-            f"run{step}.mert.log",
-            f"run{step}.weights.txt",
-            *(path.name for path in _lists(self.request, step)),
-        ):
-            self.files.demand(name, step)
-        for k, lists in state.steps.items():
-            self.files.check_step(k, lists)
-        state.merged()
-        state.weights, state.score = self.files.result_of(step)
-        if self.request.optimizer.holds_out:
-            state.shares = [self.files.share_of(k) for k in range(1, step + 1)]
-        return state
-
     # Files that are left for others.
 
-    def _finish(self, state: State) -> tuple[Path, str]:
-        step, best = state.finished, state
-        if self.request.return_best:
-            scores = self._decoder_scores(state)  # nobody decoded what the last step found
-            step = max(scores, key=lambda step: scores[step])
-            best = State(self.files.weights(step), f"{scores[step]:.4f}")
-            notice(f"copying weights from best iteration ({step}, {best.score}) to moses.ini")
-        self._write_config("moses.ini", best, step, config=self.request.config)
-        self.files.write(FINISHED, f"{state.finished}\n")
-        return self.folder / "moses.ini", best.score
-
-    def _decoder_scores(self, state: State) -> dict[int, float]:
-        """Return step -> the printed score of the decoder's own best output."""
-        metric = self.request.scorer.metric
-        for step in range(1, state.finished + 1):
-            if step not in state.decoder_scores:
-                lists = state.steps.get(step) or self.files.lists(step)
-                total = lists.stats[lists.offsets[:-1]].sum(axis=0)
-                state.decoder_scores[step] = printed_score(metric, float(metric.score(total)))
-        return state.decoder_scores
+    def _printed(self, score: float) -> str:
+        return f"{_program.printed_score(self.metric, score):.6f}"
 
     def _write_config(
-        self, name: str, state: State, step: int, *, config: Path | None = None
+        self,
+        name: str,
+        weights: FeatureWeights,
+        score: str,
+        step: int,
+        *,
+        config: Path | None = None,
     ) -> None:
         scorer = self.request.scorer
         header = (
             f"MERT optimized configuration\n"
             f"decoder {self.request.program}\n"
-            f"{scorer.name} {state.score} on dev {self.request.source}\n"
+            f"{scorer.name} {score} on dev {self.request.source}\n"
             f"We were before running iteration {step}\n"
             f"finished {datetime.now(UTC):%a %b %d %H:%M:%S UTC %Y}\n"
             f"portmert {portmert.__version__}, {scorer.metric.signature}"
         )
         path = self.folder / name
         content = self.decoder.tuned_ini(
-            config or self.decoder.config, state.weights, path, header=header
+            config or self.decoder.config, weights, path, header=header
         )
         with writing(path) as out:
             out.write(content)

@@ -81,7 +81,10 @@ class NextStep:
 
 @dataclass(frozen=True, kw_only=True)
 class IterationSearch(NextStep):
-    """What optimized.json says of the search over all lists so far, the last of `searches`."""
+    """What optimized.json says of the search over all lists so far, the last of `searches`.
+
+    The step goes the `share` of the way to the `weights` that were found.
+    """
 
     start_score: float
     optimized_score: float
@@ -91,6 +94,7 @@ class IterationSearch(NextStep):
     annotated: int | None = None
     change: float
     weights: Mapping[str, tuple[float, ...]]
+    share: float
     warnings: tuple[str, ...] = ()
     searches: int = 1
 
@@ -228,7 +232,7 @@ def refuse_changed(folder: Path, *, whole: bool = False) -> None:
             )
 
 
-def read_file(path: Path, kind: type[Content]) -> Content:
+def read_file(path: Path, kind: type[Content], *, hint: str = _HINT) -> Content:
     """Read a JSON object of a run, with all keys of its kind.
 
     Raises
@@ -240,7 +244,7 @@ def read_file(path: Path, kind: type[Content]) -> Content:
         text = path.read_bytes()
         json_toml.parse_json(text)
     except (OSError, ValueError) as error:
-        raise StateError(f"{path}: {reason(error)}; {_HINT}") from None
+        raise StateError(f"{path}: {reason(error)}; {hint}") from None
     try:
         return TypeAdapter(kind).validate_json(text, strict=True)
     except ValidationError as error:
@@ -248,7 +252,7 @@ def read_file(path: Path, kind: type[Content]) -> Content:
         place = (
             f"{key[0]} is not what portmert writes there" if key else "not what portmert writes"
         )
-        raise StateError(f"{path}: {place}; {_HINT}") from None
+        raise StateError(f"{path}: {place}; {hint}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:

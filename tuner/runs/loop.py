@@ -1,0 +1,350 @@
+"""The outer loop: decode, score, search, go a step, and repeat until a rule ends it.
+
+`tune` and `mert-moses` run it. They differ in the folder that keeps the state, in what decodes and
+counts, and in the set-up of a search: these are the methods of a subclass.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, IntArray, Metric
+
+from ..base.errors import counted
+from ..base.warn import notice, warn_of
+from ..nbest.model import NBest, best_hypotheses
+from ..search.averaging import step_share, weight_change
+from ..search.optimizers._base import Optimizer
+from ..search.results import Optimized
+from ..search.stat_table import StatTable
+from ..search.unseen import chosen_by_others, gain_of, scores_without_folds
+from ..search.weight_search import Setup, find_weights
+from ..weights.feature_weights import FeatureWeights
+from .config import Tune
+from .records import IterationScores, IterationSearch, NextStep
+from .result import (
+    FEWEST,
+    Iteration,
+    best_iteration,
+    enough,
+    is_behind,
+    is_short,
+    stop_reason,
+)
+
+
+class MergedLists(Protocol):
+    """The lists of all iterations so far, see `portmert.tuner.runs.lists`."""
+
+    def merged(self, number: int) -> tuple[NBest, StatTable]:
+        """Return the lists of iterations 1..number merged, and their statistics."""
+
+    def add_strings_around(self, number: int, weights: FeatureWeights) -> None:
+        """Add the strings of search graphs under random weights around those of an iteration."""
+
+    def add_strings_under(
+        self, number: int, search: int, weights: FeatureWeights, *, is_cut: bool
+    ) -> bool:
+        """Add the strings under the weights after a search; return whether to search again."""
+
+
+class Loop(ABC):
+    """One tuning: its rules, and its state as far as the folder keeps it.
+
+    Every method that makes a file of an iteration first looks whether it exists.
+
+    Parameters
+    ----------
+    tune
+        When the loop stops.
+    fewest
+        Decodings before the gain may end the loop.
+    """
+
+    def __init__(
+        self, tune: Tune, metric: Metric, optimizer: Optimizer, *, fewest: int = FEWEST
+    ) -> None:
+        self.tune = tune
+        self.metric = metric
+        self.optimizer = optimizer
+        self.fewest = fewest
+
+    # What a subclass says.
+
+    lists: MergedLists
+
+    @property
+    @abstractmethod
+    def folds(self) -> IntArray:
+        """The (S,) folds with which every search of the loop holds out the segments tuned on."""
+
+    @property
+    def tuned(self) -> IntArray | None:
+        """The segments tuned on; None: all."""
+        return None
+
+    @abstractmethod
+    def weights_of(self, number: int) -> FeatureWeights:
+        """Return the weights that an iteration decodes with."""
+
+    @abstractmethod
+    def decode(self, number: int) -> None:
+        """Decode the dev set under the weights of an iteration."""
+
+    @abstractmethod
+    def scores_of(self, number: int) -> IterationScores:
+        """Return what is to be said of the decoder's output in an iteration."""
+
+    @abstractmethod
+    def setup(self, iterations: Sequence[Iteration], nbest: NBest) -> Setup:
+        """Return how to search after these iterations.
+
+        An optimizer that holds segments out starts at weights that were found on none of them. It
+        gets the same seed in every iteration: so estimates of different iterations can be
+        compared, and the same lists give the same weights.
+        """
+
+    @abstractmethod
+    def has_search(self, number: int) -> bool:
+        """Return whether the search of an iteration is done."""
+
+    @abstractmethod
+    def search_of(self, number: int) -> IterationSearch:
+        """Return what the search of an iteration found."""
+
+    @abstractmethod
+    def keep_search(self, number: int, search: IterationSearch) -> None:
+        """Write what the search of an iteration found."""
+
+    @abstractmethod
+    def say(self, iteration: Iteration) -> None:
+        """Show an iteration that is done."""
+
+    @abstractmethod
+    def report_search(self, number: int, optimization: Optimized) -> None:
+        """Report the work of a search that ended."""
+
+    def after(self, number: int, target: FeatureWeights, share: float) -> FeatureWeights:
+        """Return the weights after an iteration that found some.
+
+        Lists tell little about weights far from those that they were decoded under. A search for
+        the highest score on the lists returns to the same weights in the end. A search that
+        starts afresh in every iteration takes only part of the step.
+        """
+        if not self.optimizer.holds_out:
+            return target
+        return self.weights_of(number).towards(target, share)
+
+    # The loop.
+
+    def iterations(self) -> tuple[tuple[Iteration, ...], str]:
+        """Iterate until a rule ends the loop; return the iterations and the reason."""
+        iterations: list[Iteration] = []
+        stopped = None
+        while stopped is None:
+            number = len(iterations) + 1
+            self.decode(number)
+            iterations.append(self._scored(number))
+            stopped = self.stop_reason(iterations, number - 1)
+            if stopped is None:
+                iterations[-1] = self._searched(iterations)
+                stopped = self.stop_reason(iterations, number)
+            self.say(iterations[-1])
+            if stopped is None and (stopped := enough(iterations[-1], self.tune)):
+                iterations.append(self.undecoded(iterations[-1]))
+                self.say(iterations[-1])
+        notice(f"stopped: {stopped}")
+        return tuple(iterations), stopped
+
+    def stop_reason(self, iterations: Sequence[Iteration], steps: int) -> str | None:
+        """Return the reason to stop after these iterations and their first steps, or None."""
+        shares = self._shares(steps)
+        return stop_reason(iterations, self.tune, self.metric, shares, fewest=self.fewest)
+
+    def cut_short(self, last: Iteration, stopped: str) -> str:
+        """Return a line if the loop ended behind a step that was cut short, else nothing."""
+        if not is_short(last, self._shares(last.number - 1)):
+            return ""
+        return f"{stopped}, but the last step was cut short; more decodings would lead farther"
+
+    def undecoded(self, last: Iteration) -> Iteration:
+        """Return the iteration after the last one, as if it had been decoded."""
+        number = last.number + 1
+        score = self.search_of(last.number).next_score
+        self.weights_of(number)
+        unseen = self.unseen(number, score)
+        return Iteration(number, last.hypotheses, 0, score, unseen_score=unseen, is_decoded=False)
+
+    # Steps.
+
+    def _share_of(self, number: int, target: FeatureWeights, searches: int) -> float:
+        """Return the share that an iteration's step is of the way to the weights it found.
+
+        It is the whole way if the decoder showed no new hypothesis although a step was cut short.
+        Then the search has found the same weights as before, and the lists speak for them.
+        """
+        if not self.optimizer.holds_out:
+            return 1.0
+        if not self.scores_of(number).new and is_behind(self._shares(number - 1)):
+            return 1.0
+        return step_share(number, self.weights_of(number), target, searches)
+
+    def _shares(self, count: int) -> list[float]:
+        """Return the shares of the first steps."""
+        return [self.search_of(number).share for number in range(1, count + 1)]
+
+    # Scores.
+
+    def _scored(self, number: int) -> Iteration:
+        scores = self.scores_of(number)
+        return Iteration(
+            number,
+            scores.hypotheses,
+            scores.new,
+            scores.dev_score,
+            None if scores.held_out is None else scores.held_out.score,
+            unseen_score=scores.unseen_score,
+        )
+
+    def unseen(self, number: int, dev_score: float) -> float | None:
+        """Return an estimate of the score on unseen text, see `Iteration`.
+
+        If weights are some share of the way between two others, their estimate is taken to be so
+        too. The start weights were not found on these segments, so their dev score is unbiased.
+        """
+        if not self.optimizer.holds_out or not self.folds.any():
+            return None
+        if number == 1:
+            return dev_score
+        excess = self.search_of(number - 1).excess
+        return None if excess is None else dev_score - excess
+
+    def _excess_without(self, number: int) -> FloatArray:
+        """Return the (2, K) excess of an iteration without each fold, see `chosen_by_others`."""
+        if number == 1:
+            return np.zeros((2, len(np.unique(self.folds))))
+        return np.array(self.search_of(number - 1).excess_without)
+
+    def unseen_of_best(self, iterations: Sequence[Iteration]) -> float | None:
+        """Return the estimate for unseen text of the best iteration, see `chosen_by_others`."""
+        best = best_iteration(iterations, self.metric)
+        scores = [iteration.unseen_score for iteration in iterations]
+        values = [score for score in scores if score is not None]
+        if best.held_out_score is not None or len(values) < len(iterations):
+            return best.unseen_score
+        if not self.folds.any():
+            return best.unseen_score
+        without = []
+        for iteration in iterations:
+            number = iteration.number
+            dev_without = (
+                self.scores_of(number).without
+                if iteration.is_decoded
+                else self.search_of(number - 1).next_without
+            )
+            without.append(np.array(dev_without) - self._excess_without(number))
+        oriented = np.array([self.metric.oriented(value) for value in values])
+        return float(
+            self.metric.oriented(chosen_by_others(oriented, np.stack(without), self.folds))
+        )
+
+    # Searches.
+
+    def _searched(self, iterations: Sequence[Iteration]) -> Iteration:
+        last = iterations[-1]
+        if not self.has_search(last.number):
+            notice(
+                f"iteration {last.number}: optimizing over "
+                f"{counted(last.hypotheses, 'hypothesis')}"
+            )
+            self.keep_search(last.number, self.search(iterations))
+        search = self.search_of(last.number)
+        return replace(
+            last,
+            start_score=search.start_score,
+            optimized_score=search.optimized_score,
+            change=search.change,
+            gain=search.gain,
+            gain_error=search.gain_error,
+        )
+
+    def search(self, iterations: Sequence[Iteration]) -> IterationSearch:
+        """Search over all lists so far."""
+        last = iterations[-1]
+        before = self.weights_of(last.number)
+        self.lists.add_strings_around(last.number, before)
+        searches = 1
+        while True:
+            nbest, stats = self.lists.merged(last.number)
+            setup = self.setup(iterations, nbest)
+            optimization = find_weights(nbest, stats, self.metric, setup, segments=self.tuned)
+            share = self._share_of(last.number, optimization.weights, searches)
+            after = self.after(last.number, optimization.weights, share)
+            is_on_the_way = share < 1 / last.number
+            if not self.lists.add_strings_under(
+                last.number, searches, after, is_cut=is_on_the_way
+            ):
+                break  # only the last search moves the weights
+            searches += 1
+        self.report_search(last.number, optimization)
+        warn_of(optimization.warnings)
+        return IterationSearch(
+            start_score=optimization.start_score,
+            optimized_score=optimization.score,
+            oracle_score=optimization.oracle_score,
+            unseen_score=optimization.unseen_score,
+            unseen_error=optimization.unseen_error,
+            annotated=optimization.known,
+            change=weight_change(before, after),
+            weights=optimization.weights.values,
+            share=share,
+            warnings=optimization.warnings,
+            searches=searches,
+            **vars(self._next(last, optimization, share, nbest, stats)),
+        )
+
+    def _next(
+        self,
+        last: Iteration,
+        result: Optimized,
+        share: float,
+        nbest: NBest,
+        stats: StatTable,
+    ) -> NextStep:
+        """Return what the lists say of the next iteration's weights."""
+        metric = self.metric
+        after = self.after(last.number, result.weights, share)
+        tables = []
+        for weights in (self.weights_of(last.number), after, result.weights):
+            rows = best_hypotheses(nbest, weights)
+            rows = rows if self.tuned is None else rows[self.tuned]
+            stats.need(rows)
+            tables.append(stats.take(rows))
+        step = NextStep(next_score=float(metric.score(tables[1].sum(axis=0))))
+        if result.unseen is None:
+            return step
+        if not share < 1 / last.number:  # a step that was cut short says little of the way ahead
+            gain, error = gain_of(metric, tables[:2], result.unseen.seed)
+            step = replace(step, gain=gain, gain_error=error or None)
+        if last.unseen_score is None or result.unseen_score is None:
+            return step
+        excess = (1 - share) * (last.dev_score - last.unseen_score)
+        excess += share * (result.score - result.unseen_score)
+        folds, unseen = self.folds, result.unseen
+        taught = unseen.without if np.array_equal(folds, unseen.folds) else unseen.rows
+        tables += [
+            stats.take(rows.ravel()).reshape(*rows.shape, -1) for rows in (taught, unseen.rows)
+        ]
+        seen, *held_out = (scores_without_folds(metric, table, folds) for table in tables[2:])
+        by_fold = (1 - share) * self._excess_without(last.number) + share * (seen - held_out)
+        return replace(
+            step,
+            excess=excess,
+            excess_without=tuple(map(tuple, by_fold.tolist())),
+            next_without=tuple(scores_without_folds(metric, tables[1], folds).tolist()),
+        )
