@@ -1,4 +1,4 @@
-"""Imports lead one way, and not from the core to a wing; derived from the files."""
+"""Imports lead one way, and not from the core to an extension; derived from the files."""
 
 import ast
 import functools
@@ -20,7 +20,6 @@ from tests.support.imports import (
     modules,
     origin,
     parsed,
-    wings,
 )
 from tests.support.places import ROOT
 
@@ -61,14 +60,26 @@ def test_packages_import_one_way():
             pytest.fail(f"{folder}: {' -> '.join(reversed(cycle))}: {'; '.join(why)}")
 
 
-def test_no_module_of_the_core_imports_a_wing():
-    assert len(wings()) > 50
+def extension_of(module):
+    """Return the folder in extensions/ that a module is in; None for the core."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["portmert", "extensions"] and parts[2:] else None
+
+
+def test_nothing_imports_an_extension_but_itself():
     across = [
         f"{importer} imports {imported}"
-        for importer in MODULES.keys() - wings()
-        for imported in wings().intersection(imported_modules(MODULES[importer]))
+        for importer, path in MODULES.items()
+        for imported in imported_modules(path)
+        if extension_of(imported) not in (None, extension_of(importer))
     ]
     assert not across
+
+
+def test_every_extension_names_its_page_of_the_guide():
+    for path in (ROOT / "extensions").glob("*/__init__.py"):
+        (page,) = re.findall(r"docs/[a-z/-]+\.md", ast.get_docstring(parsed(path)))
+        assert (ROOT / page).is_file(), path
 
 
 @pytest.mark.parametrize("package", ALLOWED)

@@ -9,7 +9,7 @@ DECLARED = 60
 """How often functions declare parameters that are handed on."""
 
 
-@pytest.mark.parametrize("folder", ["tuner", "metrics", "aligners", "tests/support"])
+@pytest.mark.parametrize("folder", ["tuner", "metrics", "aligners", "extensions", "tests/support"])
 def test_names_say_what_they_hold(folder):
     total, vague = vague_names(folder)
     share = 100 * vague.total() / total

@@ -1,13 +1,15 @@
 """The program `portmert`: its commands; a user's fault becomes one line and a status."""
 
+import ast
 import errno
-import importlib
+import importlib.util
 import io
 import os
 import pkgutil
 import sys
 import traceback
 from collections.abc import Iterable
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import click
@@ -16,11 +18,12 @@ import portmert
 
 from . import commands, families
 from .base import pipes
-from .base.errors import PortmertError, as_message, exhausted, reason, suggest
+from .base.errors import PortmertError, as_message, exhausted, named, reason, suggest
 from .base.interrupts import signals_as_interrupts, status_after
 from .base.warn import shown_messages
-from .commands._help import COMMANDS, CommandGroup
+from .commands._help import HEADINGS, CommandGroup
 from .commands._outputs import VOICE, show_notice, show_warning, with_volume
+from .commands._signatures import definition
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 """Errors when a process or a thread starts, or one more file is opened."""
@@ -36,18 +39,23 @@ REMOVED = {
 """Commands and options of earlier versions, and what to do instead."""
 
 
-class CommandFolder(CommandGroup):
-    """The commands, modules of `portmert.tuner.commands`, loaded when they are called."""
+COMMANDS = "portmert.commands"
+"""The group of entry points of commands."""
+
+
+class AllCommands(CommandGroup):
+    """The modules of `portmert.tuner.commands` and commands of extensions, loaded when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names of all commands."""
         modules = (module.name for module in pkgutil.iter_modules(commands.__path__))
-        return sorted(name.replace("_", "-") for name in modules if not name.startswith("_"))
+        core = {name.replace("_", "-") for name in modules if not name.startswith("_")}
+        return sorted(core | {*families.extensions(COMMANDS)})
 
     def groups(self, ctx: click.Context) -> Iterable[tuple[str, Iterable[str]]]:
         """Yield headings and the commands under them."""
         ungrouped = dict.fromkeys(self.list_commands(ctx))
-        for title, names in COMMANDS.items():
+        for title, names in HEADINGS.items():
             yield title, names.split()
             ungrouped = {name: None for name in ungrouped if name not in names.split()}
         if ungrouped:
@@ -55,11 +63,33 @@ class CommandFolder(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one command; None if there is none of this name."""
-        if cmd_name not in self.list_commands(ctx):
+        places = _places(cmd_name)
+        if len(places) > 1:
+            owners = " and in ".join(map(families.owner, places))
+            ctx.fail(f"command '{cmd_name}' is in {owners}; uninstall one package")
+        if not places:
             return None
-        module = importlib.import_module(f"portmert.tuner.commands.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return with_volume(command)
+        try:
+            return with_volume(places[0].load())
+        except Exception as error:
+            if families.is_ours(places[0]):
+                raise
+            package = families.owner(places[0])
+            ctx.fail(f"command '{cmd_name}' of {package} cannot be loaded: {named(error)}")
+
+    def first_sentence(self, ctx: click.Context, name: str) -> str | None:
+        """Return the first sentence of a command's docstring; ours are read, not imported."""
+        place = _places(name)[:1]
+        if not place:
+            return None
+        if families.is_ours(place[0]):
+            _, function = definition(place[0].value.replace(":", ".").removeprefix("portmert."))
+            described = click.Command(name, help=ast.get_docstring(function))
+            return described.get_short_help_str(limit=1000)
+        try:
+            return super().first_sentence(ctx, name)
+        except click.UsageError as fault:
+            return f"broken: {fault.message}"
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -68,7 +98,7 @@ class CommandFolder(CommandGroup):
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             unknown = f"no command '{name}'{suggest(name, self.list_commands(ctx))}"
-            ctx.fail(REMOVED.get(name, unknown))
+            ctx.fail(families.missing(COMMANDS, name) or REMOVED.get(name, unknown))
         for word in args[1:]:
             option = f"{name} {word.partition('=')[0]}"
             if option in REMOVED:
@@ -112,6 +142,14 @@ class CommandFolder(CommandGroup):
                 ctx.exit(status_after(error, "portmert"))
 
 
+def _places(name: str) -> list[EntryPoint]:
+    """Return where a command is: in the core, and in packages that add one of this name."""
+    module = f"portmert.tuner.commands.{name.replace('-', '_')}"
+    in_core = "_" not in name and importlib.util.find_spec(module) is not None
+    core = [EntryPoint(name, f"{module}:command", COMMANDS)] if in_core else []
+    return core + families.extensions(COMMANDS).get(name, [])
+
+
 def _lacking(error: BaseException) -> str | None:
     """Return one line about a lack of memory, disk or libraries; None for another fault."""
     if isinstance(error, ImportError) and "shared object" in str(error):
@@ -142,7 +180,7 @@ def _discard_output() -> None:
         pass
 
 
-@click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=AllCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(portmert.__version__, prog_name="portmert")
 def main() -> None:
     """Tune machine translation weights on PORT, BLEU and other metrics, exactly.

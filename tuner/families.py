@@ -1,10 +1,10 @@
-"""Finds the components of each family: the classes of portmert, and entry points of packages.
+"""Finds the components of each family: classes of the core, and entry points of extensions.
 
-A component of portmert is a public class that derives from the base of its family, in a public
-file of the family's folder. It is called as the class: `BleuSbp` is `bleu-sbp`. Another package
-adds a component by an entry point of its name in the family's group, `portmert.metrics` and so on.
-A class that a program or a notebook defines is found as soon as it is defined. Nothing is listed
-anywhere else.
+A component of the core is a public class that derives from the base of its family, in a public
+file of the family's folder. It is called as the class: `BleuSbp` is `bleu-sbp`. Another package,
+and portmert's own `extensions`, adds a component by an entry point of its name in the family's
+group, `portmert.metrics` and so on; a command by one in `portmert.commands`. A class that a
+program or a notebook defines is found as soon as it is defined. Nothing is listed anywhere else.
 """
 
 from __future__ import annotations
@@ -87,22 +87,16 @@ FAMILIES = {
 }
 
 
-def wing(module: str) -> Any:
-    """Import a module of a wing, where the core uses it: `annotation.annotating`.
-
-    The core imports no wing otherwise (docs/explanation/design.md).
-    """
-    return importlib.import_module(f"portmert.tuner.{module}")
-
-
 def own_names(family: str) -> list[str]:
     """Return the sorted names of our own components of a family, importing none of them."""
-    return sorted(_own(FAMILIES[family]))
+    place = FAMILIES[family]
+    added = [name for name, entries in extensions(place.group).items() if is_ours(entries[0])]
+    return sorted({*_of_core(place), *added})
 
 
 @functools.cache
-def _own(place: Family) -> dict[str, tuple[str, str]]:
-    """Return the module and the class of each of our own components of a family, by its name.
+def _of_core(place: Family) -> dict[str, tuple[str, str]]:
+    """Return the module and the class of each component of the core, by its name.
 
     Read from the text of the files, because an import of all of them takes long.
     """
@@ -130,13 +124,13 @@ def _own(place: Family) -> dict[str, tuple[str, str]]:
 
 def names(family: str) -> list[str]:
     """Return the sorted names of all components of a family, importing none of them."""
-    return sorted({*own_names(family), *_extensions(family)})
+    return sorted({*_of_core(FAMILIES[family]), *extensions(FAMILIES[family].group)})
 
 
 def package_of(family: str, name: str) -> str:
     """Return name and version of the package that component `name` comes from; '' for portmert."""
-    entries = _extensions(family).get(name)
-    return _title(entries[0]) if entries else ""
+    entries = extensions(FAMILIES[family].group).get(name)
+    return owner(entries[0]) if entries and not is_ours(entries[0]) else ""
 
 
 def fault_of(error: Exception) -> str | None:
@@ -147,7 +141,7 @@ def fault_of(error: Exception) -> str | None:
         entry = entries.get(module.partition(".")[0])
         if entry is not None and not module.startswith("portmert."):
             function = f"{module}.{frame.f_code.co_qualname}"
-            return f"{function} of package {_title(entry)} ended in {named(error)}"
+            return f"{function} of package {owner(entry)} ended in {named(error)}"
     return None
 
 
@@ -160,17 +154,17 @@ def component(family: str, name: str) -> type[Any]:
         There is no such component (the message names the nearest), two have the name, or the entry
         point of another package names no component.
     """
-    entries = _extensions(family).get(name, [])
-    is_ours = name in own_names(family)
-    if len(entries) + is_ours > 1:
-        owners = ["portmert itself"] * is_ours + [_title(entry) for entry in entries]
+    entries = extensions(FAMILIES[family].group).get(name, [])
+    in_core = _of_core(FAMILIES[family]).get(name)
+    if len(entries) + bool(in_core) > 1:
+        owners = ["portmert itself"] * bool(in_core) + [owner(entry) for entry in entries]
         raise ConfigError(
             f"{family} '{name}' is in {' and in '.join(owners)}; uninstall one package, or let "
             f"its author choose another name"
         )
     if entries:
         return _loaded(family, entries[0])
-    if not is_ours:
+    if in_core is None:
         defined = _of_program(FAMILIES[family])
         if name not in defined:
             near = suggest(name, {*names(family), *defined})
@@ -179,9 +173,11 @@ def component(family: str, name: str) -> type[Any]:
                     f"; your own {family} comes from an installed package "
                     f"(docs/how-to/own-metric.md)"
                 )
-            raise ConfigError(f"unknown {family} '{name}'{near}")
+            raise ConfigError(
+                missing(FAMILIES[family].group, name) or f"unknown {family} '{name}'{near}"
+            )
         return defined[name]
-    module, class_name = _own(FAMILIES[family])[name]
+    module, class_name = in_core
     component_class: type[Any] = getattr(importlib.import_module(module), class_name)
     return component_class
 
@@ -214,11 +210,13 @@ def check_name(family: str, part: Any) -> None:
 
 
 def _loaded(family: str, entry: EntryPoint) -> type[Any]:
-    """Load a component of another package and check that it is one of this name."""
+    """Load a component of an extension; check that it is one of this name."""
     from pydantic.dataclasses import is_pydantic_dataclass  # noqa: PLC0415  start-up time
 
     place = FAMILIES[family]
-    cls = entry.load()
+    cls: type[Any] = entry.load()
+    if is_ours(entry):
+        return cls
     expected = ""
     if not isinstance(cls, type) or not issubclass(cls, place.base_class):
         expected = f"a class derived from {place.base}"
@@ -228,33 +226,69 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
         expected = "a class decorated with @pydantic.dataclasses.dataclass"
     if expected:
         raise ConfigError(
-            f"{family} '{entry.name}' of package {_title(entry)}: {entry.value} is not "
+            f"{family} '{entry.name}' of package {owner(entry)}: {entry.value} is not "
             f"{expected}; update or uninstall the package"
         )
-    component_class: type[Any] = cls
-    component_class._package = _title(entry)  # noqa: SLF001  it stands in messages
-    return component_class
+    cls._package = owner(entry)
+    return cls
 
 
-def _title(entry: EntryPoint) -> str:
-    """Return name and version of the package of an entry point."""
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "without a name"
-
-
-def _extensions(family: str) -> dict[str, list[EntryPoint]]:
-    """Return the entry points of a family by name; nothing of their packages is imported."""
+def extensions(group: str) -> dict[str, list[EntryPoint]]:
+    """Return the entry points of a group by name; nothing of their packages is imported."""
     by_name: dict[str, list[EntryPoint]] = {}
     for entry in _entry_points(tuple(sys.path)):
-        if entry.group == FAMILIES[family].group:
+        if entry.group == group and not _missing_folder(entry):
             by_name.setdefault(entry.name, []).append(entry)
     return by_name
 
 
+def provided(group: str, name: str) -> Any:
+    """Return what an extension adds to a group as `name`; the core imports no extension.
+
+    Raises
+    ------
+    ConfigError
+        No package adds it, or the folder of the extension is missing.
+    """
+    entries = extensions(group).get(name)
+    if not entries:
+        raise ConfigError(missing(group, name) or f"no installed package adds {name} to {group}")
+    return entries[0].load()
+
+
+def missing(group: str, name: str) -> str:
+    """Return a line on the missing folder of portmert's extension that has `name`; else ''."""
+    for entry in _entry_points(tuple(sys.path)):
+        if (entry.group, entry.name) == (group, name) and (folder := _missing_folder(entry)):
+            return f"{name} is an extension of portmert, and its folder {folder} is missing here"
+    return ""
+
+
+def is_ours(entry: EntryPoint) -> bool:
+    """Return whether an entry point leads to portmert itself."""
+    return entry.value.startswith("portmert.")
+
+
+def _missing_folder(entry: EntryPoint) -> str:
+    """Return the folder of one of our extensions if it is not there: `extensions/crossval`."""
+    folder = Path(*entry.value.split(".")[1:3])
+    is_there = not is_ours(entry) or (Path(__file__).parents[1] / folder).is_dir()
+    return "" if is_there else f"portmert/{folder}"
+
+
+def owner(entry: EntryPoint) -> str:
+    """Return name and version of the package of an entry point, as messages name it."""
+    if is_ours(entry):
+        return "portmert itself"
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "without a name"
+
+
 @functools.cache
 def _entry_points(path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return our entry points in all packages."""
+    """Return the entry points in all packages whose group begins with `portmert.`."""
     from importlib.metadata import entry_points  # noqa: PLC0415  start-up time
 
     del path  # where it is searched: another one may give others
     points = entry_points()
-    return [entry for place in FAMILIES.values() for entry in points.select(group=place.group)]
+    groups = [group for group in points.groups if group.startswith("portmert.")]
+    return [entry for group in groups for entry in points.select(group=group)]

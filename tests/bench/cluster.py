@@ -35,8 +35,8 @@ from pydantic.dataclasses import dataclass
 from tabulate import tabulate
 
 import portmert
+from portmert.extensions.cluster.cluster import Cluster
 from portmert.tuner.base.threads import Team
-from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.texts.annotator import Annotation, Annotator
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 
 import portmert
 from docs._site import figures
-from portmert.tuner.cli import CommandFolder, main
+from portmert.tuner.cli import AllCommands, main
 from portmert.tuner.families import FAMILIES, own_names
 from tests.support.places import ROOT
 from tests.support.readme import BLOCK, entries
@@ -151,7 +151,7 @@ def test_every_metric_leads_to_its_formulas(site):
 
 
 def test_the_reference_has_every_command_and_table(site):
-    assert isinstance(main, CommandFolder)
+    assert isinstance(main, AllCommands)
     commands = {
         name for name in main.list_commands(None) if not main.get_command(None, name).hidden
     }

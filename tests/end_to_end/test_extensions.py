@@ -93,6 +93,12 @@ def test_an_annotator_annotates(run, tmp_path):
     assert [word[4] for word in words if len(word) == 10] == ["X"] * 4
 
 
+def test_a_command_runs_and_is_listed(run):
+    assert run("segments", "list").stdout == "2\n"
+    shown = " ".join(run("--help").stdout.split())
+    assert "Others: segments Print the number of segments in the n-best lists LISTS." in shown
+
+
 def test_a_decoder_decodes(run, tmp_path):
     (tmp_path / "config.toml").write_text(CONFIG)
     run("tune", "config.toml")
@@ -163,6 +169,7 @@ def broken(tmp_path_factory):
     points = {
         "portmert.metrics": metrics,
         "portmert.readers": {"raises": "broken.raises:X"},
+        "portmert.commands": {"fails": "broken.raises:X", "cache": "broken.module:VALUE"},
     }
     with forks(install(folder / "installed", wheel(folder, "broken", files, points))) as process:
         yield process
@@ -211,6 +218,15 @@ def test_an_interrupt_of_the_user_while_a_component_is_loaded_ends_the_command(t
     with forks(installed) as process:
         done = portmert(process, tmp_path, "metrics", status=130)
     assert done.stderr == "portmert: interrupted\n"
+
+
+def test_a_command_that_cannot_be_loaded_is_one_line(broken, tmp_path):
+    fault = "command 'fails' of broken 1.0 cannot be loaded: ZeroDivisionError: division by zero"
+    assert fault in portmert(broken, tmp_path, "fails", status=2).stderr
+    shown = " ".join(portmert(broken, tmp_path, "--help").stdout.split())
+    assert f"fails broken: {fault}" in shown
+    said = portmert(broken, tmp_path, "cache", status=2).stderr
+    assert "command 'cache' is in portmert itself and in broken 1.0; uninstall one" in said
 
 
 def test_what_is_not_used_does_no_harm(broken, tmp_path):

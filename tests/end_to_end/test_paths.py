@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import portmert
+from portmert.extensions.neural import comet
 from portmert.tuner import families
-from portmert.tuner.annotation import comet
 from portmert.tuner.base.options import quoted
 from portmert.tuner.cli import main
 from portmert.tuner.components import registry

@@ -72,11 +72,12 @@ def install(folder, wheel):
 
 def keep_kernels(package):
     """Take over the compiled kernels of this tree; to compile them takes most of the time."""
-    for ours in [*ROOT.glob("metrics/**/*.py"), *ROOT.glob("tuner/**/*.py")]:
+    folders = [ROOT / name for name in ("metrics", "tuner", "extensions")]
+    for ours in [path for folder in folders for path in folder.rglob("*.py")]:
         installed = package / ours.relative_to(ROOT)
         if installed.is_file():  # there is none of an editable install
             shutil.copystat(ours, installed)  # numba looks at the time
-    for kernel in [*ROOT.glob("metrics/**/*.nb[ic]"), *ROOT.glob("tuner/**/*.nb[ic]")]:
+    for kernel in [path for folder in folders for path in folder.rglob("*.nb[ic]")]:
         installed = package / kernel.relative_to(ROOT)
         if installed.parent.parent.is_dir():
             installed.parent.mkdir(exist_ok=True)
@@ -131,10 +132,11 @@ def test_an_editable_install_adds_one_name(tmp_path):
     python, place = folder / "env/bin/python", folder / "elsewhere"
     code = (
         "import importlib.util, portmert; print(portmert.metric('bleu').name());"
-        "print(*map(importlib.util.find_spec, ['tuner', 'metrics', 'aligners', 'tests']))"
+        "names = ['tuner', 'metrics', 'aligners', 'extensions', 'tests'];"
+        "print(*map(importlib.util.find_spec, names))"
     )
     said = called(python, "-c", code, folder=place, environment=ENVIRONMENT)
-    assert said == "bleu\nNone None None None\n"
+    assert said == "bleu\nNone None None None None\n"
 
 
 @pytest.mark.parametrize("page", ["own-metric"])

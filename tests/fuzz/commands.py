@@ -205,7 +205,7 @@ def _configurations(folder):
 
 def _impatient(words):
     """Wait a second for a scheduler: none listens there."""
-    with patch("portmert.tuner.executors.cluster._CONNECT", "1s"):
+    with patch("portmert.extensions.cluster.cluster._CONNECT", "1s"):
         return Target("", (), ()).call(words)
 
 

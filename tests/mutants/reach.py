@@ -34,8 +34,8 @@ class Reach:
     def __init__(self, folder):
         self._folder, self._lock, self._found = folder, threading.Lock(), {}
         listed = subprocess.run(
-            ["git", "ls-files", "-z", "metrics", "tuner", "aligners", "tests/support",
-             "tests/oracles"],
+            ["git", "ls-files", "-z", "metrics", "tuner", "aligners", "extensions",
+             "tests/support", "tests/oracles"],
             cwd=ROOT, capture_output=True, check=True, text=True,
         ).stdout.split("\0")  # fmt: skip
         self._program = hashlib.sha256(

@@ -80,7 +80,7 @@ def tested(job):
         lines = coverage.Coverage(
             data_file=None,
             config_file=False,
-            include=[f"{Path.cwd()}/{folder}/*" for folder in ("metrics", "tuner")],
+            include=[f"{Path.cwd()}/{folder}/*" for folder in ("metrics", "tuner", "extensions")],
         )
         lines.start()
     watch = Watch(lines)
@@ -126,7 +126,7 @@ def others():
     import portmert
 
     assert Path(portmert.__file__).is_relative_to(Path.cwd()), portmert.__file__
-    for folder in ("metrics", "tuner", "aligners"):
+    for folder in ("metrics", "tuner", "aligners", "extensions"):
         package = importlib.import_module(f"portmert.{folder}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             with contextlib.suppress(ImportError):

@@ -15,6 +15,7 @@ TINY_POINTS = {
     "portmert.optimizers": {"still": "tiny.still:Still"},
     "portmert.annotators": {"nouns": "tiny.nouns:Nouns"},
     "portmert.decoders": {"echo": "tiny.echo:Echo"},
+    "portmert.commands": {"segments": "tiny.segments:command"},
 }
 
 

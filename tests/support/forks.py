@@ -54,13 +54,13 @@ class Forks:
 
 
 @contextlib.contextmanager
-def forks(*packages):
-    """Start the process, which also finds the packages in these folders."""
+def forks(*packages, tree=ROOT):
+    """Start the process on a tree of the program; it also finds the packages in these folders."""
     command = [sys.executable, "-m", "tests.support.forks"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    path = os.pathsep.join(map(str, (ROOT, *packages)))
+    path = os.pathsep.join(map(str, (tree, ROOT, *packages)))
     with subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, **pipes
+        command, cwd=tree, env={**os.environ, "PYTHONPATH": path}, **pipes
     ) as process:
         yield Forks(process)
         process.stdin.close()

@@ -2,12 +2,11 @@
 
 import ast
 import functools
-import re
 from collections import defaultdict
 
 from tests.support.places import ROOT
 
-PACKAGES = ("portmert", "tuner", "metrics", "aligners")
+PACKAGES = ("portmert", "tuner", "metrics", "aligners", "extensions")
 
 
 def modules(package):
@@ -66,17 +65,6 @@ def imported_modules(path):
         module = next((head for head in heads if head in MODULES), None)
         if module:
             yield module
-
-
-@functools.cache
-def wings():
-    """The modules of the wings, as the table in docs/explanation/design.md names them."""
-    page = (ROOT / "docs/explanation/design.md").read_text(encoding="utf-8")
-    table = page.split("\n## The wings\n")[1].split("\n## ")[0]
-    paths = [ROOT / path for path in re.findall(r"`((?:tuner|metrics)/[^`]*)`", table)]
-    return frozenset(
-        name for name, path in MODULES.items() if any(path.is_relative_to(wing) for wing in paths)
-    )
 
 
 def placed(module):

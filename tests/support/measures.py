@@ -125,7 +125,7 @@ def cli():
 @click.argument("folders", nargs=-1)
 def show_names(folders):
     """Print the share of vague names in folders."""
-    for folder in folders or ("tuner", "metrics", "aligners", "tests/support"):
+    for folder in folders or ("tuner", "metrics", "aligners", "extensions", "tests/support"):
         total, vague = vague_names(folder)
         share = 100 * vague.total() / max(total, 1)
         click.echo(f"{folder}: {total} names, {share:.1f} % vague: {dict(vague.most_common(12))}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-COMMANDS = {
+HEADINGS = {
     "Tune": "optimize tune rerank-tune rerank average crossval",
     "Judge": "score compare report reproduce metaeval humaneval",
     "Metrics": "metrics components metric-train serve-metric annotate align cache",
@@ -97,15 +97,14 @@ class CommandGroup(Command, click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
         for title, names in self.groups(ctx):
-            commands = [(name, self.get_command(ctx, name)) for name in names]
+            lines = [(name, self.first_sentence(ctx, name)) for name in names]
             with formatter.section(title):
-                formatter.write_dl(
-                    [
-                        (name, command.get_short_help_str(limit=1000))
-                        for name, command in commands
-                        if command
-                    ]
-                )
+                formatter.write_dl([(name, line) for name, line in lines if line])
+
+    def first_sentence(self, ctx: click.Context, name: str) -> str | None:
+        """Return the first sentence of the help of a command; None if there is none."""
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(limit=1000) if command else None
 
 
 def _with_effect(words: Sequence[str], *, needs_folder: bool) -> list[str]:

@@ -126,7 +126,7 @@ def parameters(owner: str) -> dict[str, Parameter]:
     LookupError
         There is no such function or class.
     """
-    module, node = _definition(owner)
+    module, node = definition(owner)
     constants = {**CONSTANTS, **_constants(module)}
     texts = dict(_explained(ast.get_docstring(node) or ""))
     by_name = {}
@@ -138,7 +138,7 @@ def parameters(owner: str) -> dict[str, Parameter]:
     return by_name
 
 
-def _definition(owner: str) -> tuple[ast.Module, ast.FunctionDef | ast.ClassDef]:
+def definition(owner: str) -> tuple[ast.Module, ast.FunctionDef | ast.ClassDef]:
     """Return a module, and in it a function, a class, or a method `module.Class.method`."""
     parts = owner.split(".")
     depth = next(n for n in range(len(parts), 0, -1) if _path(parts[:n]).exists())

@@ -2,10 +2,10 @@
 
 import sys
 import time
+from importlib import import_module
 
 import click
 
-from .. import families
 from ..base.errors import ProgramError
 
 
@@ -63,7 +63,7 @@ def _compile(share: int, shares: int, *, only_tuning: bool = False) -> None:
 
     warm_up(share, shares, only_tuning=only_tuning)
     if share == 0 and not only_tuning:
-        families.wing("evaluation.metaeval.evaluation").warm_up()
+        import_module("portmert.tuner.evaluation.metaeval.evaluation").warm_up()
 
 
 if __name__ == "__main__":

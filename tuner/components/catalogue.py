@@ -12,7 +12,7 @@ from portmert.metrics._m2 import M2
 
 from .. import families
 from ..base.errors import named
-from ..families import package_of, wing
+from ..families import missing, package_of, provided
 from . import external, registry
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
@@ -27,7 +27,8 @@ def catalogue(family: str) -> Iterator[dict[str, Any]]:
     Of a broken one of another package only `name` and `package` are known, and `fault`, the
     reason why it cannot be used. Metrics that are written `name:ARGUMENT` are among the others.
     """
-    outside = external.NAMES if family == "metric" else ()
+    outside = [name for name in external.NAMES if not missing("portmert.outside_metrics", name)]
+    outside = outside if family == "metric" else []
     for name in sorted({*families.names(family), *outside}):
         try:
             yield describe(family, name)
@@ -100,7 +101,7 @@ def describe(family: str, text: str) -> dict[str, Any]:
 def _from_outside(name: str) -> dict[str, Any]:
     """Describe a metric that is written `name:ARGUMENT`; the argument is all it takes."""
     if name == "comet":
-        cls: type[Any] = wing("annotation.comet").Comet
+        cls: type[Any] = provided("portmert.outside_metrics", name)
     else:
         cls = {"scores": external.Scores, "m2": M2}.get(name, external.CommandMetric)
     metric = M2() if name == "m2" else None

@@ -45,7 +45,7 @@ from portmert.metrics._shared import SMALLEST_COUNT
 from ..base.errors import ConfigError, faults_at
 from ..base.numbers import FINITE, parse_finite
 from ..base.options import QUOTES, exists, files, path, quoted, split, unquoted
-from ..families import wing
+from ..families import provided
 from ..nbest.model import NBest
 from . import external
 
@@ -106,7 +106,7 @@ def outside_metric(name: str, argument: str) -> Metric:
         The argument is empty, or no command line.
     """
     if name == "comet":
-        metric: Metric = wing("annotation.comet").metric(argument)
+        metric: Metric = provided("portmert.outside_metrics", name).written(argument)
         return metric
     if name == "m2":
         return _m2(argument)

@@ -12,7 +12,7 @@ from ..base import files, json_toml
 from ..base.context import using
 from ..base.errors import ConfigError, faults_at, suggest
 from ..base.threads import Team
-from ..families import wing
+from ..families import provided
 
 EXPECTED = "local, dask:ADDRESS, dask:FILE.json, dask-slurm:JOBS or FILE.toml with [executor]"
 
@@ -53,7 +53,7 @@ class Workplace:
         if options is None and text.endswith(".toml"):
             return cls.of_table(_table(Path(text)), where=text, folder=Path(text).parent)
         if text.startswith("dask"):
-            place: Workplace = wing("executors.cluster").parse(text, options or {})
+            place: Workplace = provided("portmert.executors", "dask")(text, options or {})
             return place
         check_options(text, options or {})
         if text != "local":

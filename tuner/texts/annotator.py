@@ -9,6 +9,7 @@ trees, expected links from weighted parses.
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -18,7 +19,6 @@ from portmert.metrics._base import Need, Texts
 
 from ..base.components import Check, Component, Refuse, described
 from ..base.errors import counted, shown
-from ..families import wing
 
 Layer = Literal["tags", "heads", "tree", "parses", "marginals", "roles", "drs"]
 """The parts of a sentence's annotation; see `Annotation`."""
@@ -283,5 +283,6 @@ def open_annotator(annotator: Annotator, *, processes: int) -> TextAnnotator:
     processes
         Worker processes.
     """
-    opened: TextAnnotator = wing("annotation.annotating").opened(annotator, processes=processes)
+    annotating = import_module("portmert.tuner.annotation.annotating")  # above this package
+    opened: TextAnnotator = annotating.opened(annotator, processes=processes)
     return opened

@@ -22,14 +22,13 @@ from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 import portmert
-
-from ..base import errors, json_toml, programs
-from ..base.context import using
-from ..base.errors import ConfigError
-from ..base.numbers import MOST
-from ..base.threads import Team
-from ..base.warn import notice, warn_of_machine
-from .opening import EXPECTED, Workplace, check_options
+from portmert.tuner.base import errors, json_toml, programs
+from portmert.tuner.base.context import using
+from portmert.tuner.base.errors import ConfigError
+from portmert.tuner.base.numbers import MOST
+from portmert.tuner.base.threads import Team
+from portmert.tuner.base.warn import notice, warn_of_machine
+from portmert.tuner.executors.opening import EXPECTED, Workplace, check_options
 
 Value = TypeVar("Value")
 

@@ -25,15 +25,14 @@ from annotated_types import Gt, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import Batch, FloatArray, Need
-
-from ..base import options
-from ..base.context import current
-from ..base.errors import ConfigError, InputError, faults_at
-from ..base.extras import require
-from ..base.files import expanded
-from ..components.external import NeuralMetric
-from .annotators import _models
-from .cache import AnnotationCache, Row, default_folder, line_key
+from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.annotation.cache import AnnotationCache, Row, default_folder, line_key
+from portmert.tuner.base import options
+from portmert.tuner.base.context import current
+from portmert.tuner.base.errors import ConfigError, InputError, faults_at
+from portmert.tuner.base.extras import require
+from portmert.tuner.base.files import expanded
+from portmert.tuner.components.external import NeuralMetric
 
 LAYER = "score"
 REFERENCE_FREE = "referenceless_regression_metric"
@@ -77,6 +76,32 @@ class Comet(NeuralMetric):
     _lock: Any = dataclasses.field(
         default_factory=threading.RLock, init=False, repr=False, compare=False
     )
+
+    @classmethod
+    def written(cls, argument: str) -> Comet:
+        """Return the metric written `comet:MODEL` or `comet:MODEL,option=value`.
+
+        Raises
+        ------
+        ConfigError
+            The form is another, or the model is not there.
+        """
+        model, *items = map(options.unquoted, options.split(argument, ","))
+        model_options: dict[str, Any] = {}
+        for item in items:
+            key, equals, value = options.name_value(item)
+            if key not in ("batch", "device", "of") or not equals or key in model_options:
+                raise ConfigError(
+                    f"metric comet: '{item}': write comet:MODEL,batch=16,device=cpu, each option "
+                    f"once"
+                )
+            model_options[key] = value
+        if not model:
+            raise ConfigError("metric comet: name a model, as comet:Unbabel/wmt22-comet-da")
+        with faults_at("metric comet", ValueError, ConfigError):
+            built = cls(model, **model_options)
+        built.load()
+        return built
 
     def load(self) -> None:
         """Find the model and its settings; the network is loaded at the first score.
@@ -222,31 +247,6 @@ class Comet(NeuralMetric):
                 self._store.put(rows)
                 rows = []
         return np.array([score_of[sample] for sample in samples], dtype=np.float64)
-
-
-def metric(argument: str) -> Comet:
-    """Return the metric written `comet:MODEL` or `comet:MODEL,option=value`.
-
-    Raises
-    ------
-    ConfigError
-        The form is another, or the model is not there.
-    """
-    model, *items = map(options.unquoted, options.split(argument, ","))
-    model_options: dict[str, Any] = {}
-    for item in items:
-        key, equals, value = options.name_value(item)
-        if key not in ("batch", "device", "of") or not equals or key in model_options:
-            raise ConfigError(
-                f"metric comet: '{item}': write comet:MODEL,batch=16,device=cpu, each option once"
-            )
-        model_options[key] = value
-    if not model:
-        raise ConfigError("metric comet: name a model, as comet:Unbabel/wmt22-comet-da")
-    with faults_at("metric comet", ValueError, ConfigError):
-        built = Comet(model, **model_options)
-    built.load()
-    return built
 
 
 def _require() -> str:

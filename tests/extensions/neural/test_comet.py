@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.extensions.neural import comet as comet_of
 from portmert.tuner.annotation import cache
-from portmert.tuner.annotation import comet as comet_of
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry

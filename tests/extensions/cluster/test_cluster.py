@@ -14,13 +14,13 @@ import time
 
 import pytest
 
+from portmert.extensions.cluster.cluster import Cluster
 from portmert.tuner.annotation.annotating import annotated_shard
 from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.base.context import current
 from portmert.tuner.base.errors import AnnotatorError, InputError, PortmertError, StateError
 from portmert.tuner.base.threads import team
 from portmert.tuner.base.warn import collected_warnings, notices_to
-from portmert.tuner.executors.cluster import Cluster
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.texts.annotator import AnnotationRequest
 from tests.support.annotation_models import SENTENCES, udpipe
@@ -269,7 +269,7 @@ def test_that_no_worker_is_left_is_said_once():
 
 
 def test_a_scheduler_that_is_not_there(monkeypatch):
-    monkeypatch.setattr("portmert.tuner.executors.cluster._CONNECT", "1s")
+    monkeypatch.setattr("portmert.extensions.cluster.cluster._CONNECT", "1s")
     said = fault("crossval", *LISTS, "--splits", 1, "--executor", "dask:tcp://127.0.0.1:9")
     assert "dask:tcp://127.0.0.1:9: no scheduler answers there: nothing listens (Conn" in said
 
@@ -343,7 +343,7 @@ class Answers(socketserver.BaseRequestHandler):
 
 @pytest.mark.parametrize("host", ["nosuchhost.invalid", "a..b"])
 def test_a_host_that_does_not_exist_is_told(monkeypatch, host):
-    monkeypatch.setattr("portmert.tuner.executors.cluster._CONNECT", "1s")
+    monkeypatch.setattr("portmert.extensions.cluster.cluster._CONNECT", "1s")
     place = f"dask:tcp://{host}:8786"
     assert refusal(place) == f"{place}: no host '{host}' is known here; check the name"
 
@@ -360,7 +360,7 @@ def interrupt(*_, **__):
 
 def test_a_server_that_waits_for_more_is_no_scheduler(monkeypatch):
     """As Python's http.server, which reads on until a line ends: Dask's client never gives up."""
-    monkeypatch.setattr("portmert.tuner.executors.cluster._CONNECT", "1s")
+    monkeypatch.setattr("portmert.extensions.cluster.cluster._CONNECT", "1s")
     with socketserver.TCPServer(("127.0.0.1", 0), Reads) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         place = f"dask:tcp://127.0.0.1:{server.server_address[1]}"
