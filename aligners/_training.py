@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.tuner.base import files, model_folders, programs
 from portmert.tuner.base.errors import InputError, ProgramError, StateError, counted, faults_at
+from portmert.tuner.base.markup import without_markup
 
 from ._base import Aligner, Links, tokens
 
@@ -242,7 +243,7 @@ def read_bitext(source: Path, target: Path) -> tuple[list[str], list[str]]:
     InputError
         A side cannot be read, or the sides differ in length.
     """
-    left, right = files.read_lines(source), files.read_lines(target)
+    left, right = [*map(without_markup, files.read_lines(source))], files.read_lines(target)
     if len(left) != len(right):
         raise InputError(
             f"{target}: {counted(len(right), 'line')}, {source} has {len(left)}; line n of one "

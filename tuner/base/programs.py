@@ -28,6 +28,8 @@ LOOK_SECONDS = 0.5
 """Time between two looks at what a program has written."""
 MOST_LOGGED = 1 << 30
 """Bytes of messages that nobody will read: `-v 3` of Moses writes some MB a segment."""
+LEAST_FREE = 1 << 16
+"""A disk with fewer bytes is full, and the first cause of what a program failed of."""
 TIMES_INPUT = 100
 """A result larger than this many times its input is none: links are about as long as texts."""
 PATIENCE_SECONDS = 24 * 3600.0
@@ -269,6 +271,10 @@ class Command:
                 log = log.parent.parent / f"{plain}-{secrets.token_hex(4)}.log"
                 shutil.copyfile(self.log, log)
         message = " / ".join(last) or "no message"
+        for folder in {path.parent for path in (self.log, self.out or self.log, *self.bounds)}:
+            if folder.is_dir() and shutil.disk_usage(folder).free < LEAST_FREE:
+                problem += f" (the disk of {folder} is full; make room, and start again)"
+                break
         return ProgramError(f"{self.shown} {problem}: {message}; its log is {log}")
 
     @property

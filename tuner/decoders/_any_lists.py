@@ -113,7 +113,11 @@ class Fitting:
 
 def check_usable(paths: Sequence[Path], lines: Lines) -> None:
     """Raise `InputError` if Moses lists together are not a whole one that tuning can use."""
-    _check(read.read_nbest(paths, Vocabulary(), segments=len(lines)), lines, str(paths[0]))
+    nbest = read.read_nbest(paths, Vocabulary(), segments=len(lines))
+    for path in paths:
+        if not path.read_bytes().endswith(b"\n"):
+            raise InputError(f"{path}: the last line has no line end: the list is cut off")
+    _check(nbest, lines, str(paths[0]))
 
 
 def _check(nbest: NBest, lines: Lines, where: str) -> None:

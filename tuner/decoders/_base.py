@@ -8,7 +8,7 @@ from typing import ClassVar, NotRequired, TypedDict, Unpack
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import Texts, Vocabulary
 
 from ..base.components import Check, Component, Refuse, described
 from ..base.warn import collected_notices
@@ -107,6 +107,22 @@ class Decoder(Component):
     @abstractmethod
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write the decoder's configuration with `weights`; `header` says where they came from."""
+
+    def check_texts(self, source: Path, references: Texts) -> None:
+        """Raise `InputError` for what can be seen in the texts to fail or harm, before decoding.
+
+        Parameters
+        ----------
+        source
+            The text to decode.
+        references
+            As they stand, without text steps.
+        """
+
+    @property
+    def dense_features(self) -> frozenset[str] | None:
+        """Names of the dense features of the lists, all others are sparse; None: counts tell."""
+        return None
 
     @property
     def makes_graphs(self) -> bool:

@@ -1,11 +1,13 @@
 """Moses' command line: its switches, the weights that it shows and is told, its launcher."""
 
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base.errors import InputError
+from ..base.errors import InputError, counted
+from ..base.markup import is_sgml
 from ..base.numbers import parse_finite
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 
@@ -29,6 +31,20 @@ FULL_NAMES = {
     "xb": "xml-brackets", "xi": "xml-input",
 }  # fmt: skip
 """Short name of a switch -> the name that a moses.ini must use (moses/Parameter.cpp)."""
+
+
+MARKS = (
+    ("report-segmentation", re.compile(r"^\|\d+-\d+\|$"), "leave it out (-t)"),
+    ("report-segmentation-enriched", re.compile(r"^\|\d+-\d+,"), "leave it out (-tt)"),
+    (
+        "report-all-factors",
+        re.compile(r".\|."),
+        "leave it out, or give references with the same factors",
+    ),
+)
+"""Switches that change the hypotheses of lists, what references must then have, and advice."""
+_TAG = re.compile(rb"</?[A-Za-z][^<>]*>")
+Setting = Callable[[str], list[str]]
 
 
 def parse_flags(flags: str) -> dict[str, list[str]]:
@@ -60,6 +76,53 @@ def flag_sections(flags: str) -> dict[str, list[str]]:
         FULL_NAMES.get(name, name): values or ["true"]
         for name, values in parse_flags(flags).items()
     }
+
+
+def is_on(values: Sequence[str]) -> bool:
+    """Return whether a switch with these values is set."""
+    return bool(values) and values[0].lower() not in {"0", "false", "no", "off"}
+
+
+def check_source(source: Path, lines: Sequence[bytes], setting: Setting) -> None:
+    """Raise `InputError` for a line that Moses reads as something else, or dies of.
+
+    Parameters
+    ----------
+    setting
+        Returns the values of a switch by its full name.
+    """
+    if is_sgml(lines[0].decode("utf-8", "replace")):
+        raise InputError(f"{source}: SGML, whose tags Moses would translate; give plain lines")
+    kind = (setting("inputtype") or ["0"])[0]
+    if kind != "0":
+        return
+    reads_xml = (setting("xml-input") or ["pass-through"])[0] not in {"pass-through", "0"}
+    delimiter = (setting("factor-delimiter") or ["|"])[0].encode()
+    factors: tuple[int, bytes] | None = None
+    for number, raw in enumerate(lines, 1):
+        line = raw
+        if reads_xml:
+            line = _TAG.sub(b" ", raw)
+            if b"<" in line:
+                raise InputError(
+                    f"{source}:{number}: '<' that begins no XML, and -xml-input reads XML: Moses "
+                    f"would translate nothing of the line; escape it as &lt;"
+                )
+        for word in line.split():
+            if word[:1] == b"[" and word[-1:] == b"]":
+                raise InputError(
+                    f"{source}:{number}: Moses dies of '{word.decode('utf-8', 'replace')}', which "
+                    f"it takes for a nonterminal; escape the brackets as &#91; and &#93;"
+                )
+            count = word.count(delimiter) if delimiter else 0
+            factors = factors or (count, word)
+            if count != factors[0]:
+                words = [each.decode("utf-8", "replace") for each in (word, factors[1])]
+                raise InputError(
+                    f"{source}:{number}: '{words[0]}' has {counted(count + 1, 'factor')}, "
+                    f"'{words[1]}' {factors[0] + 1}: all words must have as many; escape a "
+                    f"{delimiter.decode()} that separates none as &#124;"
+                )
 
 
 def wrapped(wrapper: str, command: Sequence[str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.files import read_bytes, writing
 from ..base.threads import Team
+from ..nbest.records import BYTE_ORDER_MARK
 from ._base import Decoding
 
 READ = 1 << 16
@@ -222,7 +223,7 @@ class _LineCounter:
 
 def lines_of(source: Path) -> list[bytes]:
     """Return the lines of a text; raise `InputError` if there is none."""
-    lines = read_bytes(source).split(b"\n")
+    lines = read_bytes(source).removeprefix(BYTE_ORDER_MARK).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     if not lines:

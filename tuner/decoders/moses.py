@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -12,10 +13,13 @@ from typing import Annotated, ClassVar, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics._base import Texts
+
 from ..base import errors, programs
 from ..base.context import available_processors, current
 from ..base.files import read_bytes, writing
 from ..base.threads import Team
+from ..base.warn import notice
 from ..graphs.graph_readers._base import GraphReader
 from ..graphs.graph_readers.moses import Osgx
 from ..weights.feature_weights import FeatureWeights, read_weights
@@ -35,6 +39,10 @@ OURS = {
     "show-weights": "the weights", "lattice-samples": "`mert-moses --lattice-samples`",
 }  # fmt: skip
 """Switches of Moses that are set from elsewhere."""
+
+
+OLD_WEIGHTS = re.compile(r"weight-(?!file$|overwrite$|update)")
+"""Sections of a moses.ini that has no [weight]."""
 
 
 @dataclass(frozen=True)
@@ -120,18 +128,55 @@ class Moses(Decoder):
             name: values for name, values in in_file.items() if self._is_sparse(name, features)
         }
         files = ini.values("weight-file")
-        in_sparse_file = read_sparse(Path(files[0])) if files else {}
-        return FeatureWeights({**dense, **in_sparse_file, **sparse})
+        beside = read_sparse(Path(files[0]), dict(features.names)) if files else {}
+        lost = [name for name in dense if name in beside and name not in in_file]
+        if lost:
+            notice(
+                f"{self.config}: Moses takes no dense weights from a [weight-file] (it decodes "
+                f"with 1); here {', '.join(lost)} begin with the weights of {files[0]}"
+            )
+        passed = {*features.untuneable, *(dense.keys() & in_file.keys())}
+        kept = {name: row for name, row in beside.items() if name not in passed}
+        return FeatureWeights({**dense, **kept, **sparse})
+
+    @property
+    def dense_features(self) -> frozenset[str]:
+        """The features that `-show-weights` names: what Moses calls dense."""
+        features = self.shown_features()
+        return frozenset({*features.weights.values, *features.untuneable})
 
     def shown_features(self) -> _moses_command.ShownFeatures:
         """Return what `-show-weights` prints; Moses runs once for each state of moses.ini."""
         with errors.faults_at(self.config, OSError, errors.InputError):
             stat = self.config.stat()
+        old = [name for name in read_moses_ini(self.config).sections if OLD_WEIGHTS.match(name)]
+        if old:
+            raise errors.InputError(
+                f"{self.config}: [{old[0]}] is of Moses before 2013; convert the file with "
+                f"scripts/training/convert-moses-ini-to-v2.perl OLD NEW, and give NEW"
+            )
         return _show_weights(self, (stat.st_mtime_ns, stat.st_size))
 
     @staticmethod
     def _is_sparse(name: str, features: _moses_command.ShownFeatures) -> bool:
         return "_" in name and name not in {*features.weights.values, *features.untuneable}
+
+    def check_texts(self, source: Path, references: Texts) -> None:
+        """Raise `InputError` for lines that Moses cannot read, and for marks in its hypotheses."""
+        _moses_command.check_source(source, _shards.lines_of(source), self.setting)
+        for name, mark, advice in _moses_command.MARKS:
+            if _moses_command.is_on(self.setting(name)) and not any(
+                mark.search(word) for word in references.vocabulary.words
+            ):
+                raise errors.InputError(
+                    f"-{name}, in the flags or in {self.config}, puts marks between or into the "
+                    f"words of the hypotheses, which the references do not have; {advice}"
+                )
+
+    def setting(self, name: str) -> list[str]:
+        """Return the values of a switch, by its full name: of the flags, else of moses.ini."""
+        flags = _moses_command.flag_sections(self.flags)
+        return flags[name] if name in flags else read_moses_ini(self.config).values(name)
 
     # The decoder's command line.
 

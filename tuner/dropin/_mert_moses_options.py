@@ -1,5 +1,6 @@
 """The command line of mert-moses.pl: what it asks for, and which options cannot be honoured."""
 
+import glob
 import math
 import os
 import re
@@ -484,6 +485,16 @@ def _references(stem: str) -> tuple[Path, ...]:
         paths: list[Path] = []
         while (part := start.with_name(f"{start.name}{len(paths)}")).is_file():
             paths.append(part)
+        later = [
+            part.name
+            for part in start.parent.glob(f"{glob.escape(start.name)}[0-9]*")
+            if part.name[len(start.name) :].isdecimal() and part not in paths
+        ]
+        if later:
+            raise InputError(
+                f"{stem}: there is {min(later)}, but no {start.name}{len(paths)}; references are "
+                f"numbered from 0, without a gap"
+            )
         if paths:
             return tuple(paths)
     raise InputError(f"{stem}: there is no such file, nor {stem}0 or {stem}.ref0")

@@ -1,6 +1,6 @@
 """Write features.dat and scores.dat of n-best lists, as Moses' `extractor` does."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise, starmap
 from pathlib import Path
@@ -40,7 +40,11 @@ OPTIONS = (
 
 
 def extract(
-    nbests: Sequence[Path | str], references: Sequence[Path | str], scorer: Scorer
+    nbests: Sequence[Path | str],
+    references: Sequence[Path | str],
+    scorer: Scorer,
+    *,
+    dense: Collection[str] | None = None,
 ) -> tuple[DatLists, NBest]:
     """Count the statistics of the distinct hypotheses of some n-best lists.
 
@@ -53,7 +57,7 @@ def extract(
     """
     vocabulary = Vocabulary()
     read = scorer.references(references, vocabulary)
-    nbest = read_nbest(nbests, vocabulary, segments=len(read))
+    nbest = read_nbest(nbests, vocabulary, segments=len(read), dense=dense)
     if "links" in scorer.metric.needs and nbest.texts.links is None:
         raise InputError(
             f"{nbests[0]}: no word alignment in the list, and metric {scorer.metric.name()} "

@@ -26,6 +26,7 @@ from ..base.programs import Command
 from ..base.programs import run as run_program
 from ..base.warn import collected_notices, notice, warn
 from ..components import registry
+from ..decoders._shards import lines_of
 from ..decoders.moses import Moses
 from ..executors.opening import opened
 from ..nbest.check import score_fault, warn_of_few
@@ -42,6 +43,7 @@ from ..search.results import Optimized
 from ..search.stat_table import StatTable
 from ..search.unseen import scores_without_folds
 from ..search.weight_search import Setup
+from ..texts.joining import check_lines
 from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.weights_file import sparse_text
@@ -189,7 +191,12 @@ class _Run(Loop):
         features = self.decoder.shown_features()
         self.names: FeatureNames = features.names
         # Faults of references and of named features are found before the first decoding.
-        self.size = len(request.scorer.plain_references(request.references, Vocabulary()))
+        references = request.scorer.plain_references(request.references, Vocabulary())
+        self.size = len(references)
+        check_lines(
+            request.source, len(lines_of(request.source)), request.references[0], self.size
+        )
+        self.decoder.check_texts(request.source, references.texts)
         warn_of_few(self.size)
         self.ranges = self._ranges()
         for name, size in self.names:
@@ -333,7 +340,12 @@ class _Run(Loop):
             if not path.is_file():
                 raise StateError(f"{path}: is not there; leave out --skip-decoder")
         with collected_notices() as notes:
-            lists, nbest = extract(paths, self.request.references, self.request.scorer)
+            lists, nbest = extract(
+                paths,
+                self.request.references,
+                self.request.scorer,
+                dense=self.decoder.dense_features,
+            )
         if lists.feature_names != self.names:
             raise InputError(
                 f"{paths[0]}: features {' '.join(mert.column_names(lists.feature_names))}, but "

@@ -1,5 +1,6 @@
 """Merge lists: their hypotheses in common columns, each once, in little more than their memory."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -116,9 +117,17 @@ class DistinctRows:
 
 
 class Merger:
-    """Bring lists to common columns and keep each of their hypotheses once."""
+    """Bring lists to common columns and keep each of their hypotheses once.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    dense
+        The dense features, where the decoder names them: all others are sparse, even if every
+        hypothesis has one. None: what all hypotheses have is dense.
+    """
+
+    def __init__(self, dense: Collection[str] | None = None) -> None:
+        self._dense = dense
         self._distinct = DistinctRows(features=0)
         self._dropped: IntArray = np.empty((0, 3), dtype=np.int64)
         self._sizes: list[int] = []
@@ -216,6 +225,12 @@ class Merger:
             names = tuple((name, size) for name, size in every if name not in sparse)
         else:
             names = tuple(item for item in self._names if item[0] in new_sizes)
+        if self._dense is not None:  # with several values or without `_` no feature is sparse
+            names = tuple(
+                (name, size)
+                for name, size in names
+                if name in self._dense or size != 1 or "_" not in name
+            )
         dense = dict(names)
         sparse_names = (
             *self._sparse_names,

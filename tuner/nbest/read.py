@@ -1,6 +1,6 @@
 """Read n-best lists of any format and merge them: of equal hypotheses the first stays."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,14 +25,15 @@ def read_nbest(
     segments: int | None = None,
     reader: Reader | None = None,
     names: SegmentNames | None = None,
+    dense: Collection[str] | None = None,
 ) -> NBest:
     """Read n-best lists and merge them: of equal hypotheses of a segment the first stays.
 
     Two are equal if tokens, feature values and links are the same. Files are read one after the
     other, so that no more than one is in memory as text. Features are matched by name; columns
     stand in the order of the first line. A feature that every hypothesis has, always with the
-    same number of values, is dense; one that some lack is sparse and must have `_` in its name
-    (Moses' rule for sparse names) and one value.
+    same number of values, is dense, unless the decoder names its `dense` features; one that some
+    lack is sparse and must have `_` in its name (Moses' rule for sparse names) and one value.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ def read_nbest(
         The reader of the format; a notice then describes each list. Absent: Moses lists.
     names : SegmentNames, optional
         Knows the ids of the references, where these have ids.
+    dense
+        See `Merger`.
 
     Raises
     ------
@@ -55,7 +58,7 @@ def read_nbest(
     """
     if not paths:
         raise ValueError("no n-best list given")
-    merger = Merger()
+    merger = Merger(dense)
     segments_with_scores: set[int] = set()
     names = SegmentNames() if names is None else names
     for path in paths:

@@ -15,7 +15,7 @@ from portmert.metrics._base import FloatArray, IntArray, Texts, Vocabulary
 
 from ..base import errors, streams
 from ..base.files import read_lines, write_text
-from ..base.warn import notice, warn
+from ..base.warn import collected_warnings, notice, warn
 from ..decoders._base import Decoding
 from ..nbest.model import NBest
 from ..nbest.read import read_nbest
@@ -95,11 +95,27 @@ class Evaluator:
         graphs: Path | None = None,
     ) -> None:
         """Decode a set to `out`, and its search graphs to `graphs`."""
+        _ = self._checked_sources  # all of them, before anything is decoded
         self.folder.scratch.mkdir(exist_ok=True)
         request = Decoding(source=source, size=size, out=out, workdir=self.folder.scratch)
         if graphs is not None:
             request["graphs"] = graphs
         self.experiment.decoder.decode(weights, **request)
+
+    @cached_property
+    def _checked_sources(self) -> tuple[Path, ...]:
+        """The texts to decode; raise `InputError` if one does not fit its references."""
+        sources = []
+        data = self.experiment.data
+        for prefix in ("", "held_out_", "test_"):
+            source: Path | None = getattr(data, f"{prefix}source")
+            references: tuple[Path, ...] = getattr(data, f"{prefix}references")
+            if source is not None and references:
+                with collected_warnings():
+                    read = read_references(references, vocabulary=Vocabulary(), source=source)
+                self.experiment.decoder.check_texts(source, read.texts)
+                sources.append(source)
+        return tuple(sources)
 
     def read(self, path: Path) -> NBest:
         """Read one n-best list of the dev set, with links where the metric needs them."""
@@ -117,7 +133,12 @@ class Evaluator:
     def _read(self, path: Path, source: Path, vocabulary: Vocabulary) -> NBest:
         sources = read_lines(source)
         try:
-            nbest = read_nbest([path], vocabulary, segments=len(sources))
+            nbest = read_nbest(
+                [path],
+                vocabulary,
+                segments=len(sources),
+                dense=self.experiment.decoder.dense_features,
+            )
         except errors.InputError as error:
             decoder = self.experiment.decoder
             raise errors.InputError(

@@ -7,6 +7,7 @@ joining.py.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,8 +28,9 @@ from portmert.metrics._base import (
 )
 from portmert.metrics._m2 import BARS, OR, gold_row
 
-from ..base.errors import InputError, counted, shown
+from ..base.errors import InputError, counted, faults_at, shown
 from ..base.files import TextFile, called, each_line, read_lines
+from ..base.markup import is_sgml, sgml_segments, without_markup
 from ..base.warn import warn
 from .joining import BYTE_ORDER_MARK, LINKS_LINE, check_lines, is_gold, joined, opened
 
@@ -91,14 +93,14 @@ def read_texts(path: TextFile, vocabulary: Vocabulary) -> Texts:
 
 
 def read_source(path: TextFile) -> tuple[str, ...]:
-    """Return the lines of a source text.
+    """Return the lines of a source text, without Moses' markup.
 
     Raises
     ------
     InputError
         As `read_texts`.
     """
-    return tuple(_lines(path))
+    return tuple(map(without_markup, _lines(path)))
 
 
 def _lines(path: TextFile) -> Iterator[str]:
@@ -107,8 +109,13 @@ def _lines(path: TextFile) -> Iterator[str]:
     first = next(lines, None)
     if first is None:
         raise InputError(f"{called(path)}: the file is empty; expected one segment a line")
+    first = first.removeprefix(BYTE_ORDER_MARK)
+    if is_sgml(first):
+        with faults_at(called(path), ValueError, InputError):
+            yield from sgml_segments(itertools.chain([first], lines))
+        return
     tabs = [first.count("\t")]
-    yield first.removeprefix(BYTE_ORDER_MARK)
+    yield first
     for line in lines:
         tabs.append(line.count("\t"))
         yield line

@@ -23,6 +23,7 @@ from portmert.metrics._base import IntArray, Ragged, Texts
 
 from ..base.errors import InputError, StateError, counted
 from ..base.files import read_lines, write_text
+from ..base.markup import without_markup
 from ..base.warn import notice
 from .joining import joined
 
@@ -152,6 +153,7 @@ class Linker:
                 "the n-best list has no word alignment and there is no [aligner]; "
                 "let the decoder print it, or name an aligner"
             )
+        pairs = [(without_markup(source), target) for source, target in pairs]
         full = [index for index, pair in enumerate(pairs) if all(tokens(side) for side in pair)]
         workdir = self.folder / "aligner"
         workdir.mkdir(parents=True, exist_ok=True)

@@ -121,7 +121,10 @@ class MosesIni:
             components than `weights`.
         """
         if "weight" not in self.sections:
-            raise InputError(f"{self.origin}: no [weight] section to put the weights into")
+            if "weight-file" not in self.sections:
+                raise InputError(f"{self.origin}: no [weight] section to put the weights into")
+            rows = [f"{name}= {_numbers(values)}" for name, values in weights.items()]
+            weights, extra = {}, {"weight": rows, **(extra or {})}
         left = dict(weights)
         out: list[str] = []
         inside, end = False, 0

@@ -124,8 +124,10 @@ def sparse_text(weights: Mapping[str, Sequence[float]], separator: str = " ") ->
     return "".join(f"{name}{separator}{row[0]!r}\n" for name, row in weights.items())
 
 
-def read_sparse(path: files.TextFile) -> dict[str, tuple[float, ...]]:
-    """Read the file; a name may end with `=`.
+def read_sparse(
+    path: files.TextFile, sizes: Mapping[str, int] | None = None
+) -> dict[str, tuple[float, ...]]:
+    """Read the file; a name may end with `=`. `sizes`: the features that have several weights.
 
     Raises
     ------
@@ -137,17 +139,17 @@ def read_sparse(path: files.TextFile) -> dict[str, tuple[float, ...]]:
         if line.startswith("#") or not line.strip():
             continue
         name, *values = line.split()
-        value = parse_number(values[0]) if len(values) == 1 else None
-        if value is None:
+        name = name.removesuffix("=")
+        row = [value for value in map(parse_number, values) if value is not None]
+        if len(row) != len(values) or len(row) != (sizes or {}).get(name, 1):
             raise InputError(
                 f"{path}:{number}: '{line}' is not a sparse weight, expected `name value`"
             )
-        name = name.removesuffix("=")
-        if not math.isfinite(value):
+        if not all(map(math.isfinite, row)):
             raise InputError(
-                f"{path}:{number}: weight {values[0]} of feature {name} is not finite"
+                f"{path}:{number}: weight {' '.join(values)} of feature {name} is not finite"
             )
         if name in weights:
             raise InputError(f"{path}:{number}: feature {name} stands twice; leave one line of it")
-        weights[name] = (value,)
+        weights[name] = tuple(row)
     return weights

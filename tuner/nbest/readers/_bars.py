@@ -168,11 +168,6 @@ class _Block:
         third = self.field(row, 2)
         if not third:
             message = "no features (the third field is empty)"
-        elif re.match(rb"\s*\S+: -?[0-9]", third):
-            message = (
-                f"the third field is '{_shown(third)}', as Phrasal writes it; expected features "
-                f"like `LM= -1.5`; replace `: ` by `= ` (sed 's/: /= /g')"
-            )
         else:
             message = (
                 f"the third field is '{_shown(third)}', expected features like `LM0= -23.7`; is "

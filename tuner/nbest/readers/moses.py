@@ -13,6 +13,8 @@ from ._bars import BarsReader, are_named_values, split_fields
 
 _JOSHUA = re.compile(r"tm_\w+_\d+=|lm_\d+=|OOVPenalty=")
 _TREE = re.compile(r"[0-9]+ \|\|\| \(\S+\{[0-9]+-[0-9]+\} ")
+_OLD_LABEL = re.compile(rb"[^\s:=]+:[ \t]+-?[0-9.]")
+_OLD_LABELS = re.compile(rb"(?<!\S)([^\s:=]+):(?=\s)")
 _LINK = re.compile(rb"[0-9]{1,9}-([0-9]{1,9})")
 
 
@@ -34,12 +36,29 @@ class MosesReader(BarsReader):
         "1 |||  ||| LM0= -2 TM0= 1 1 ||| -5\n",
     )
 
+    def lines(self, file: ListFile) -> Iterator[bytes] | None:
+        """Return the lines with `d=` for the label `d:` of Moses before 2013; None without."""
+        fields = split_fields(file.head[0].encode()) if file.head else []
+        if len(fields) < 3 or _OLD_LABEL.match(fields[2]) is None:
+            return None
+        return map(_with_equals, file.byte_lines())
+
     @classmethod
     def fits(cls, rows: list[list[str]]) -> bool:
         """Whether names stand apart from their values, and none is Joshua's."""
+        if all(_OLD_LABEL.match(row[2].encode()) for row in rows):
+            return True
         return all(
             _are_apart(row[2]) and not row[2].startswith(("F0=", "WordScores=")) for row in rows
         ) and not any(_JOSHUA.match(token) for row in rows for token in row[2].split())
+
+
+def _with_equals(line: bytes) -> bytes:
+    """Return a line with `=` behind the labels of its features, which its third field has."""
+    fields = line.split(b"|||", 3)
+    if len(fields) > 3:
+        fields[2] = _OLD_LABELS.sub(rb"\1=", fields[2])
+    return b"|||".join(fields)
 
 
 def _are_apart(features: str) -> bool:

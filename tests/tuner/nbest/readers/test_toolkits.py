@@ -337,7 +337,6 @@ NBEST = '{"RecognitionStatus": "Success", "NBest": [{"Confidence": 0.9, "Lexical
         ('{"text": "a", "segments": [{"id": 0, "text": "a"}]}', "Whisper's, with one hypothesis"),
         ('{"audio_filepath": "a.wav", "pred_text": "a"}', "NeMo without beams; save them"),
         ('{"audio_filepath": "a.wav", "pred_text": ["a", "b"]}', "NeMo without beams; save them"),
-        ("0 ||| a b ||| LM: -1.5 TM.0: -3 ||| -1.5", r"list1:1: .*Phrasal.*sed 's/: /= /g'"),
         ("0 ||| a ||| F0= -1 ||| -1 ||| WordScores= -0.2 -0.3", r"list1:1: word scores behind"),
         ("0 ||| (ROOT{0-2} ([S]{0-1} the)) ||| lm_0=-1 ||| -1", "list1:1: .*Joshua.*use_tree_nbe"),
     ],

@@ -1,0 +1,244 @@
+"""Setups of real users with the real Moses: they run, or are refused before the first decoding."""
+
+import gzip
+import os
+import re
+
+import pytest
+
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.weights.feature_weights import read_weights
+from tests.support.cli import fault, run
+from tests.support.places import programs
+from tests.support.real_moses import real_system
+
+REFERENCE = "the little house\nthe house\nlittle house\nthe\nlittle house\n"
+SETTINGS = [
+    "--nbest=10", "--maximum-iterations=1", "--no-filter-phrase-table", "--decoder-flags=-v 0",
+    "--mertargs=--type powell --set restarts=1 --set searches_per_feature=20",
+]  # fmt: skip
+
+
+@pytest.fixture
+def system(tmp_path):
+    """The folder of a small system: source, reference, configuration, decoder."""
+    decoder, source = real_system(tmp_path)
+    (tmp_path / "dev.ref").write_text(REFERENCE)
+    return {
+        "source": source, "ref": tmp_path / "dev.ref", "decoder": decoder.program,
+        "ini": decoder.config, "folder": tmp_path,
+    }  # fmt: skip
+
+
+def command(system, *options, **changed):
+    four = [{**system, **changed}[name] for name in ("source", "ref", "decoder", "ini")]
+    folder = system["folder"] / "work"
+    return ["mert-moses", *four, f"--working-dir={folder}", *SETTINGS, *options]
+
+
+def tune(system, *options, **changed):
+    run(*command(system, *options, **changed))
+    return system["folder"] / "work"
+
+
+def refused(system, *options, **changed):
+    """Return why a tuning is refused; nothing may have been decoded."""
+    said = fault(*command(system, *options, **changed))
+    assert not list((system["folder"] / "work").glob("run*.out*"))
+    return said
+
+
+def first_hypotheses(work):
+    with gzip.open(work / "run1.best10.out.gz", "rt") as lines:
+        return list(lines)
+
+
+def with_lines(system, **feature_lines):
+    """Return a changed moses.ini: of each section the lines that are added."""
+    text = system["ini"].read_text()
+    for section, line in feature_lines.items():
+        text = text.replace(f"[{section}]\n", f"[{section}]\n{line}\n")
+    path = system["folder"] / "changed.ini"
+    path.write_text(text)
+    return path
+
+
+def wrapper(system, text, name="wrapped"):
+    """Return a decoder: a shell script, where `$MOSES` is the program and `$LIST` its list."""
+    path = system["folder"] / name
+    find = "echo \"$*\" | sed 's/.*-n-best-list \\([^ ]*\\).*/\\1/'"
+    before = f"MOSES={system['decoder']}\nLIST=$({find})"
+    path.write_text(f"#!/bin/bash\n{before}\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+# Sparse and dense.
+
+
+def test_a_sparse_feature_that_every_hypothesis_has_stays_sparse(system):
+    system["source"].write_text("das haus\nhaus das\nhaus\ndas\ndas haus\n")
+    ini = with_lines(system, feature="PhraseLengthFeature")
+    work = tune(system, "--maximum-iterations=2", "--batch-mira", ini=ini)
+    lists = read_dat([work / "run1.features.dat"], [work / "run1.scores.dat"])
+    assert "PhraseLengthFeature0_t1" in lists.sparse.names
+    assert not any("PhraseLength" in name for name, _ in lists.feature_names)
+
+
+def test_dense_weights_in_a_weight_file_are_the_start(system):
+    text, _, weights = system["ini"].read_text().partition("[weight]\n")
+    (system["folder"] / "w").write_text(weights.replace("LM0= 0.5", "LM0= 0.7"))
+    ini = system["folder"] / "file.ini"
+    ini.write_text(f"{text}[weight-file]\n{system['folder']}/w\n")
+    work = tune(system, ini=ini)
+    start = read_weights(work / "run1.dense").values
+    assert start["LM0"] == (0.7,)
+    assert len(start["TranslationModel0"]) == 4
+    assert read_weights(work / "moses.ini").values.keys() == start.keys()
+
+
+# Texts.
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("das [x] haus", r"dev\.src:2: Moses dies of '\[x\]'.*&#91;"),
+        ("das a|b haus", r"dev\.src:2: 'a\|b' has 2 factors, 'das' 1.*&#124;"),
+    ],
+)
+def test_what_moses_cannot_read_is_named_by_its_line(system, line, said):
+    system["source"].write_text(f"das haus\n{line}\nhaus\ndas\nhaus\n")
+    assert re.search(said, refused(system))
+
+
+def test_a_sign_that_is_no_xml_is_named_where_xml_is_read(system):
+    system["source"].write_text("das haus\ndas < haus\nhaus\ndas\nhaus\n")
+    said = refused(system, "--decoder-flags=-v 0 -xml-input exclusive")
+    assert "dev.src:2: '<' that begins no XML" in said
+    tune(system)  # without it `<` is a word
+
+
+@pytest.mark.parametrize("flag", ["-t", "-report-segmentation", "-tt", "-report-all-factors"])
+def test_marks_in_hypotheses_are_refused_unless_the_references_have_them(system, flag):
+    assert "puts marks" in refused(system, f"--decoder-flags=-v 0 {flag}")
+
+
+def test_factors_in_both_texts_are_scored(system):
+    folder = system["folder"]
+    source, ref, table, ini = (
+        path.read_text()
+        for path in (system["source"], system["ref"], folder / "table", system["ini"])
+    )
+    system["source"].write_text(factored(source))
+    columns = (line.split(" ||| ", 2) for line in table.splitlines())
+    rows = (f"{factored(a)} ||| {factored(b)} ||| {more}\n" for a, b, more in columns)
+    (folder / "table").write_text("".join(rows))
+    ini = ini.replace("]\n0\n", "]\n0\n1\n", 1).replace("put-factor=0", "put-factor=0,1")
+    system["ini"].write_text(ini)
+    work = tune(system)
+    assert "|" not in first_hypotheses(work)[0].split(" ||| ")[1]
+    system["ref"].write_text(factored(ref))
+    work = tune(system, "--decoder-flags=-v 0 -report-all-factors")
+    assert "house|X" in first_hypotheses(work)[0]
+
+
+def factored(text):
+    """Return a text with a second factor behind each word."""
+    return re.sub(r"([a-z]+)", r"\1|X", text)
+
+
+def test_a_byte_order_mark_is_not_decoded(system):
+    plain = first_hypotheses(tune(system))
+    system["source"].write_bytes(b"\xef\xbb\xbf" + system["source"].read_bytes())
+    assert first_hypotheses(tune(system)) == plain
+
+
+def test_words_of_xml_are_counted_as_moses_counts_them(system):
+    lines = ["<zone> das kleine haus </zone>", 'haus <n translation="big">das</n>',
+             "kleine <wall/> haus", "das", "haus kleine"]  # fmt: skip
+    links = "0-0 1-1 2-2\n0-0\n0-0 1-1\n0-0\n0-1 1-0\n"
+    plain = system["source"]
+    marked = system["folder"] / "marked.src"
+    marked.write_text("".join(f"{line}\n" for line in lines))
+    (system["folder"] / "links").write_text(links)
+    options = ["--sctype=PORT", "--decoder-flags=-v 0 -xml-input exclusive"]
+    scores = []
+    for source in (marked, plain):
+        config = f"source:{source},reflinks:{system['folder']}/links"
+        work = tune(system, *options, f"--scconfig={config}", source=marked)
+        scores.append((work / "run1.scores.dat").read_text())
+    assert scores[0] == scores[1]
+
+
+def test_sgml_references_are_read(system):
+    segments = "".join(
+        f'<seg id="{number}"> {line} </seg>\n'
+        for number, line in enumerate(REFERENCE.splitlines(), 1)
+    )
+    sgml = system["folder"] / "ref.sgm"
+    sgml.write_text(f'<refset setid="x">\n<doc docid="d" sysid="r">\n{segments}</doc></refset>\n')
+    scores = [
+        (tune(system, ref=ref) / "run1.scores.dat").read_text() for ref in (system["ref"], sgml)
+    ]
+    assert scores[0] == scores[1]
+    twice = system["folder"] / "two.sgm"
+    twice.write_text(sgml.read_text() * 2)
+    (system["folder"] / "other").mkdir()
+    assert "document d stands twice" in fault(
+        *command(system, f"--working-dir={system['folder']}/other/work", ref=twice)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: s["ref"].write_text("a\n"), "dev.src: 5 lines, but .*dev.ref has 1"),
+        (lambda s: s["source"].write_text("<srcset>\n<seg>a</seg>\n" + "x\n" * 3), "SGML"),
+        (
+            lambda s: s["ini"].write_text("[weight-l]\n0.5\n" + s["ini"].read_text()),
+            "convert-moses-ini-to-v2.perl",
+        ),
+    ],
+)
+def test_texts_and_files_that_do_not_fit_are_refused_before_decoding(system, change, said):
+    change(system)
+    assert re.search(said, refused(system))
+
+
+def test_a_gap_in_the_numbers_of_references_is_named(system):
+    for number in (0, 2):
+        (system["folder"] / f"many{number}").write_text(REFERENCE)
+    said = refused(system, ref=system["folder"] / "many")
+    assert "there is many2, but no many1" in said
+
+
+# Decoders that fail.
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ('$MOSES "$@"; [ -f "$LIST" ] && kill -9 $$; true', "was killed by SIGKILL"),
+        (
+            '$MOSES "$@"; [ -f "$LIST" ] && head -c 1000 "$LIST" > x && mv x "$LIST"; true',
+            "list (is )?cut off",
+        ),
+        (
+            '$MOSES "$@"; [ -f "$LIST" ] && sed -i "3i WARNING: no such phrase" "$LIST"; true',
+            r"nbest:3: 1 field separated by",
+        ),
+    ],
+)
+def test_a_decoder_that_fails_is_one_line(system, script, said):
+    assert re.search(said, fault(*command(system, decoder=wrapper(system, script))))
+    work = system["folder"] / "work"
+    assert not (work / "run1.best10.out.gz").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs programs of Unix")
+@pytest.mark.parametrize("launcher", ["nice -n 5", "timeout 600"])
+def test_a_decoder_behind_another_program(system, launcher):
+    (path,) = programs(launcher.split()[0])
+    script = wrapper(system, f'exec {path} {launcher.partition(" ")[2]} $MOSES "$@"')
+    assert first_hypotheses(tune(system, decoder=script)) == first_hypotheses(tune(system))

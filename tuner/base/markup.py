@@ -1,0 +1,53 @@
+"""Markup around texts and in them: SGML of evaluations, XML of Moses' input."""
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_OF_MOSES = re.compile(
+    r"<(?:/?zone|wall)\s*/?>|<[A-Za-z][\w.-]*\s[^<>]*\b(?:translation|entity)\s*=[^<>]*>"
+)
+"""Tags that no text has: a given translation, a placeholder, a zone, a wall."""
+_SGML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|mteval|(?:ref|src|tst)set|doc)\b", re.IGNORECASE)
+_SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg\s*>|<doc\b([^>]*)>", re.IGNORECASE | re.DOTALL)
+_DOCUMENT = re.compile(r"\bdocid\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
+
+
+def without_markup(line: str) -> str:
+    """Return a line of a source without its tags, if one of them can only be Moses' markup.
+
+    So it has the words that Moses counts (moses/XmlOption.cpp): a tag separates words and is none.
+    """
+    if "<" not in line or _OF_MOSES.search(line) is None:
+        return line
+    return " ".join(_TAG.sub(" ", line).split())
+
+
+def is_sgml(first_line: str) -> bool:
+    """Return whether a file with this first line is SGML, as NIST's and WMT's evaluations have."""
+    return _SGML.match(first_line) is not None
+
+
+def sgml_segments(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the text of each `<seg>` of an SGML file, its entities as characters.
+
+    Raises
+    ------
+    ValueError
+        It has no segment, or a document twice, as where several references are in one file.
+    """
+    documents: set[str] = set()
+    empty = True
+    for match in _SEGMENT.finditer("\n".join(lines)):
+        if match[1] is not None:
+            empty = False
+            yield " ".join(html.unescape(match[1]).split())
+        elif name := _DOCUMENT.search(match[2]):
+            if name[1] in documents:
+                raise ValueError(
+                    f"document {name[1]} stands twice; write each reference to a file of its own"
+                )
+            documents.add(name[1])
+    if empty:
+        raise ValueError("SGML without a <seg>; expected one for each segment")
