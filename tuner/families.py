@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from portmert.metrics import _paper_names
+
 from .base.components import component_name
-from .base.errors import ConfigError, named, suggest
+from .base.errors import ConfigError, named, shown, suggest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -167,14 +169,18 @@ def component(family: str, name: str) -> type[Any]:
     if in_core is None:
         defined = _of_program(FAMILIES[family])
         if name not in defined:
-            near = suggest(name, {*names(family), *defined})
+            near = suggest(shown(name), {*names(family), *defined})
+            hints = _paper_names.near(shown(name)) if family == "metric" else ""
+            if family == "metric" and re.split(r"[-+*/]", name)[0] in names(family):
+                hints += "; a sign behind a metric needs spaces around it"
+            near = hints if hints and near.startswith("; known") else near + hints
             if name.endswith(".py"):
                 near = (
                     f"; your own {family} comes from an installed package "
                     f"(docs/how-to/own-metric.md)"
                 )
             raise ConfigError(
-                missing(FAMILIES[family].group, name) or f"unknown {family} '{name}'{near}"
+                missing(FAMILIES[family].group, name) or f"unknown {family} '{shown(name)}'{near}"
             )
         return defined[name]
     module, class_name = in_core

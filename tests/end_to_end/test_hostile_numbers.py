@@ -68,7 +68,10 @@ def test_weights_too_large_to_calculate_with_are_refused(tmp_path):
     [
         ("1e999*bleu", "the number is 1e999, expected one that is finite"),
         ("*".join(["1e30"] * 20) + "*bleu", "its value grows beyond all bounds"),
-        pytest.param("+".join(["1*bleu"] * 3000), "more than 400 numbers, metrics", id="terms"),
+        pytest.param(" + ".join(["1*bleu"] * 3000), "more than 400 numbers, names", id="terms"),
+        pytest.param(
+            "+".join(["1*bleu"] * 3000), "a sign behind a metric needs spaces", id="name"
+        ),
     ],
 )
 def test_formulas_beyond_all_bounds_are_refused(tmp_path, formula, said):

@@ -304,7 +304,8 @@ def _against(inputs: FeatureInputs, metric: Metric, files: Sequence[Path]) -> Fl
     batch = corpus.make_batch(texts, offsets, inputs.preparation.references(read))
     for line in statistics.notices(metric, batch):
         warn(line)
-    scores = np.asarray(metric.score(statistics.compute_stats(metric, batch)), dtype=np.float64)
+    stats = statistics.compute_stats(metric, batch)
+    scores = np.asarray(metric.segment_scores(stats, stats.sum(axis=0)), dtype=np.float64)
     return np.where(np.repeat(lacking, np.diff(offsets)), np.nan, scores)
 
 

@@ -1,35 +1,35 @@
 """Objectives written as formulas: `0.6*port + 0.4*(1-ter)`.
 
-    sum     = product (("+" | "-") product)*
-    product = factor (("*" | "/") factor)*
-    factor  = "-" factor | number | metric | "(" sum ")" | ("min" | "max") "(" sum ("," sum)+ ")"
-    metric  = name [":" option "=" value ("," option "=" value)*]
-            | ("scores" | "comet" | "m2" | "command" | "command+links") ":" text
+    value  = number | metric | "-" value | value ("+" | "-" | "*" | "/") value | "(" value ")"
+           | ("min" | "max") "(" value ("," value)+ ")"
+    metric = name [":" option "=" value ("," option "=" value)*]
+           | ("scores" | "comet" | "m2" | "command" | "command+links") ":" text
 
-A name may have hyphens between letters, as `bleu-sbp`. So put spaces around the minus between two
-metrics. The value of an option ends at a space, a comma, a bracket, `*` or `/`. A plus or minus
-directly behind it belongs to it, as in `bleu:smooth=moses+1 + port`, and so does the `*` behind
-`=` in `sr-or:type=*`. Quotes protect everything. A path may have slashes if it begins with `/`,
-`./` or `../`. Files of scores and commands may stand in quotes; without quotes they end at a
-space, a bracket, `*` or a plus: `0.5*scores:dev.comet + 0.5*bleu`. Nobody knows whether a higher
-outside score is better, so a formula may rise or fall with it: `bleu - 0.1*scores:dev.metricx`.
+A name is never arithmetic: `bleu-sbp`, `bleu-4`, `DR-Or-*` and `PORT(rho)` are names. So
+a sign behind a metric needs a space before it. The value of an option ends at a space, a comma, a
+bracket, `*` or `/`. A plus or minus directly behind it belongs to it, as in `bleu:smooth=moses+1 +
+port`, and so does the `*` behind `=` in `sr-or:type=*`. Quotes protect everything. A path may have
+slashes if it begins with `/`, `./` or `../`. Files of scores and commands may stand in quotes;
+without quotes they end at a space, a bracket, `*` or a plus: `0.5*scores:dev.comet + 0.5*bleu`.
+Nobody knows whether a higher outside score is better, so a formula may rise or fall with it:
+`bleu - 0.1*scores:dev.metricx`.
 
 A division by 0 divides by 1e-9, so that 2 / (1/bleu + 1/chrf) is 0 where bleu is 0; 0 / 0 is 0.
 More errors than reference words make an error rate above 1, and 1 minus it is below 0. The product
 of two such numbers, or a division by one, would be better than perfect. So an error rate above 1
 counts as 1 in a product of metrics and in a division by a metric. Sums keep it, and so do products
 with numbers. Scores from outside stay as they are: nobody knows their best value.
-Metrics are replaced by placeholders, and Python's `ast` parses the rest.
-The formula is never run as a program.
+A constant must not take the value further out of 0..1: `bleu - 4` is no score.
 """
 
 import ast
 import dataclasses
 import functools
+import itertools
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,48 +38,50 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
+from portmert.metrics import _paper_names
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.metrics._m2 import M2
 from portmert.metrics._shared import SMALLEST_COUNT
 
 from ..base.errors import ConfigError, faults_at
-from ..base.numbers import FINITE, parse_finite
+from ..base.formulas import Grammar
 from ..base.options import QUOTES, exists, files, path, quoted, split, unquoted
 from ..families import provided
 from ..nbest.model import NBest
 from . import external
 
-_NAME = r"[A-Za-z][A-Za-z0-9_]*(?:-[A-Za-z][A-Za-z0-9_]*)*(?:(?<=(?i:chrf))\+\+)?"
+_NAME = (
+    r"(?!(?:min|max)\s*\()[^\W\d_][^\s,:()\[\]=\"']*"  # up to a space, comma, colon, bracket
+    r"(?:\[[^\]]*\](?:,n=\d+(?:,gamma=[\d.]+)?)?|\([^()]*\))?"  # of a paper's name
+)
 _OPTION = (
     rf"[a-z][a-z0-9_]*=(?:\*|\.{{0,2}}/(?:{QUOTES}|[^\s,()*=\"'])+"
     rf"|(?:{QUOTES}|[^\s,()*/=\"'])+)"
 )
 _METRIC = rf"{_NAME}(?::{_OPTION}(?:,{_OPTION})*)?"
-_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_TOKEN = re.compile(
-    rf"\s*(?:(?P<number>{_NUMBER})|(?P<function>(?:min|max)(?=\s*\())|"
-    rf"(?P<metric>{external.WRITTEN}|{_METRIC})|(?P<sign>[-+*/(),])|(?P<end>\Z)|(?P<wrong>\S))"
+
+
+GRAMMAR = Grammar(
+    names=rf"{external.WRITTEN}|{_METRIC}",
+    operations={
+        ast.Add: np.add,
+        ast.Sub: np.subtract,
+        ast.Mult: np.multiply,
+        ast.Div: lambda values, by: values / np.where(by == 0, SMALLEST_COUNT, by),
+    },
+    functions={
+        name: (lambda *values, reduce=reduce: functools.reduce(reduce, values), 2)
+        for name, reduce in (("min", np.minimum), ("max", np.maximum))
+    },
 )
-_UNQUOTED = re.compile(r'(?i:scores|comet|command(?:\+links)?):[^"]')
-MOST_WORDS = 400
-"""The most words of a formula: functions that walk through it call themselves."""
-MOST_NESTED = 100
-_AROUND = 40
-"""Characters that a message shows before and after the place of a fault."""
-
-
-_FUNCTIONS = {"min": np.minimum, "max": np.maximum}
-_OPERATIONS: dict[type[ast.operator], Callable[[FloatArray, FloatArray], FloatArray]] = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.Div: lambda values, by: np.asarray(values / np.where(by == 0, SMALLEST_COUNT, by)),
-}
 
 
 def is_formula(text: str) -> bool:
     """Return whether a metric is written as a formula, not as `name:option=value,...`."""
-    if re.fullmatch(_METRIC, text) or re.fullmatch(external.WRITTEN, text):
+    name, _, argument = text.partition(":")
+    if not re.search(r"[\s()*/]", argument) and _paper_names.resolved(name):
+        return False
+    if re.fullmatch(GRAMMAR.names, text):
         return False
     bare = re.fullmatch(rf"{_NAME}:[^\s()*/]*", text)  # a faulty option, but no formula
     signs = re.sub(QUOTES, "", text)
@@ -152,29 +154,14 @@ class _Bounding(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        bounds = self._inside and node.id not in _FUNCTIONS
+        bounds = self._inside and node.id not in GRAMMAR.functions
         return ast.Name(f"b{node.id[1:]}") if bounds else node
 
 
 def _has_metric(node: ast.expr) -> bool:
-    return any(isinstance(part, ast.Name) and part.id not in _FUNCTIONS for part in ast.walk(node))
-
-
-def _value(node: ast.expr, scores: Mapping[str, FloatArray]) -> FloatArray:
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return np.full(np.shape(scores["m0"]), float(number))
-        case ast.Name(id=name):
-            return scores[name]
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, scores)
-        case ast.BinOp(left=left, op=operator, right=right):
-            return _OPERATIONS[type(operator)](_value(left, scores), _value(right, scores))
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            return functools.reduce(
-                _FUNCTIONS[name], [_value(argument, scores) for argument in arguments]
-            )
-    raise AssertionError(ast.dump(node))
+    return any(
+        isinstance(part, ast.Name) and part.id not in GRAMMAR.functions for part in ast.walk(node)
+    )
 
 
 def _of_all(compute: Callable[[Any], object]) -> Any:
@@ -217,14 +204,27 @@ class Formula(Metric):
     of_lists = _of_all(lambda self: any(metric.of_lists for metric in self.metrics))
 
     def __post_init__(self) -> None:
-        """Check which way is better.
+        """Check which way is better, and that no constant takes the value out of 0..1.
 
         Raises
         ------
         ValueError
-            It gets better with one metric and worse with another.
+            It gets better with one metric and worse with another; or its constants put it further
+            out of 0..1 than its metrics do.
         """
         _ = self.higher_is_better
+        sides = itertools.product((0.0, 1.0), repeat=min(len(self.metrics), 10))
+        scores = [np.array(side) for side in zip(*sides, strict=True)]
+        values = self.value([*scores, *scores[:1] * (len(self.metrics) - 10)])
+        constant = values[0]  # where all scores are 0
+        low, high = values.min(), values.max()
+        beyond = max(-low, 0.0) + max(high - 1.0, 0.0)
+        moved = max(constant - low, 0.0) + max(high - constant - 1.0, 0.0)
+        if self.in_percent and beyond > moved + 1e-6:
+            raise ValueError(
+                f"the constant {constant:g} takes its value out of 0..1, to {low:g}..{high:g}; "
+                f"leave it out"
+            )
 
     @cached_property
     def _tree(self) -> ast.expr:
@@ -240,7 +240,7 @@ class Formula(Metric):
                 rises = metric.higher_is_better
                 bounded = np.maximum(bounded, 0.0) if rises else np.minimum(bounded, 1.0)
             by_name[f"b{i}"] = bounded
-        return _value(self._tree, by_name)
+        return np.asarray(GRAMMAR.value(self._tree, by_name))
 
     @cached_property
     def higher_is_better(self) -> bool:  # type: ignore[override]
@@ -323,6 +323,11 @@ class Formula(Metric):
         parts = zip(self.metrics, self._split(stats), strict=True)
         return self.value([metric.score(part) for metric, part in parts])
 
+    def segment_scores(self, stats: FloatArray, total: FloatArray) -> FloatArray:
+        """Return (...): the formula's value for the scores that its metrics give a segment."""
+        parts = zip(self.metrics, self._split(stats), self._split(total), strict=True)
+        return self.value([metric.segment_scores(*sums) for metric, *sums in parts])
+
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return each metric's score and its parts, named `port` and `port.p1`."""
         by_name: dict[str, float] = {}
@@ -378,124 +383,32 @@ def parse(text: str, build: Callable[[str], Metric]) -> Formula:
     Raises
     ------
     ConfigError
-        The text is no formula (the message shows where), it has no metric or an unknown one, or it
-        rises with one metric and falls with another.
+        The text is no formula (the message shows where), it has no metric or an unknown one, it
+        rises with one metric and falls with another, or a constant takes it out of 0..1.
     """
-    parser = _Parser(text, build)
-    expression = parser.expression()
-    if not parser.metrics:
+    metrics: list[Metric] = []
+
+    def read(word: str) -> str:
+        try:
+            metric = outside(word) or build(word)
+        except ConfigError as error:
+            hint = "; write {}:... with a file or a command, in quotes or close to it"
+            is_outside = word.lower() in external.NAMES
+            raise ConfigError(f"{error}{hint.format(word) * is_outside}") from None
+        if metric not in metrics:
+            metrics.append(metric)
+        return f"m{metrics.index(metric)}"
+
+    try:
+        tree = GRAMMAR.parse(text, read)
+    except ConfigError as error:
+        if re.search(r"[-+*/()]", text) is None and (hint := _paper_names.near(text)):
+            raise ConfigError(f"unknown metric '{text}'{hint}") from None
+        if re.search(r'(?i:scores|comet|command(?:\+links)?):[^"]', text):
+            hint = 'names with spaces, brackets, * or + stand in quotes, as scores:"my file"'
+            raise ConfigError(f"{error}\n{hint}") from None
+        raise
+    if not metrics:
         raise ConfigError(f"formula '{text}': no metric in it")
     with faults_at(f"formula '{text}'", ValueError, ConfigError):
-        return Formula(expression, tuple(parser.metrics))
-
-
-class _Parser:
-    """Checks a formula word by word, and writes it with placeholders in place of metrics."""
-
-    def __init__(self, text: str, build: Callable[[str], Metric]) -> None:
-        self.metrics: list[Metric] = []
-        self._text = text
-        self._build = build
-        self._start = 0
-        self._kind = self._word = ""
-        self._written: list[str] = []
-        self._signs = 0
-        self._opened: list[tuple[str, int]] = []  # the function of each bracket; where it begins
-
-    def expression(self) -> str:
-        """Return the formula, spaced and with the brackets it needs; metric i is called `mi`."""
-        value_is_next = True
-        for _ in self._words():
-            value_is_next = self._value() if value_is_next else self._operator()
-        return ast.unparse(ast.parse("".join(self._written), mode="eval"))
-
-    def _words(self) -> Iterator[None]:
-        """Go from word to word; the last one is the end."""
-        end = count = 0
-        while self._kind != "end":
-            match = _TOKEN.match(self._text, end)
-            assert match is not None  # noqa: S101  any sign is at least wrong
-            self._kind = match.lastgroup or ""
-            self._word, self._start, end = match[self._kind], match.start(self._kind), match.end()
-            if self._kind == "wrong":
-                raise self._error(f"cannot read '{self._word}'")
-            count += 1
-            if count > MOST_WORDS:
-                raise self._error(f"more than {MOST_WORDS} numbers, metrics and signs")
-            yield
-
-    def _value(self) -> bool:
-        """Write a word where a value begins; return whether the value is still to come."""
-        written = self._word
-        if self._kind == "number":
-            number = parse_finite(self._word)
-            if number is None:
-                raise self._error(f"the number is {self._word}, expected one that is {FINITE}")
-            if not number and self._written[-1:] == [" / "]:
-                raise self._error("division by 0")
-            written = repr(number).removesuffix(".0")
-        elif self._kind == "metric":
-            metric = self._metric()
-            if metric not in self.metrics:
-                self.metrics.append(metric)
-            written = f"m{self.metrics.index(metric)}"
-        elif self._word == "(":
-            function = self._written[-1] if self._written[-1:] in (["min"], ["max"]) else ""
-            self._opened.append((function, len(self._written)))
-        elif self._word == "-":
-            self._signs += 1
-        elif self._kind != "function":
-            raise self._unexpected("a number, a metric or '('")
-        if len(self._opened) + self._signs > MOST_NESTED:
-            raise self._error(f"brackets and signs are nested more than {MOST_NESTED} deep")
-        self._written.append(written)
-        self._signs *= self._word == "-"
-        return self._kind not in ("number", "metric")
-
-    def _operator(self) -> bool:
-        """Write a word behind a value; return whether another value must follow."""
-        function, begin = self._opened[-1] if self._opened else ("", 0)
-        if self._word and self._word in "+-*/":
-            self._written.append(f" {self._word} ")
-            return True
-        if self._word == "," and function:
-            self._written.append(",")
-            return True
-        if self._word == ")" and self._opened:
-            if function and "," not in self._written[begin:]:
-                raise self._error(f"{function} takes two values or more, separated by commas")
-            self._opened.pop()
-            self._written.append(")")
-            return False
-        if self._opened or self._kind != "end":
-            raise self._unexpected("')'" if self._opened else "an operator or the end")
-        return False
-
-    def _metric(self) -> Metric:
-        try:
-            return outside(self._word) or self._build(self._word)
-        except ConfigError as error:
-            hint = ""
-            if self._word.lower() in external.NAMES:
-                hint = (
-                    f"; write {self._word}:... with a file or a command, in quotes or close to it"
-                )
-            if "-" in self._word.partition(":")[0]:
-                hint = "; write a difference with spaces around the minus"
-            raise self._error(f"{error}{hint}") from None
-
-    def _unexpected(self, expected: str) -> ConfigError:
-        word = "the end" if self._kind == "end" else f"'{self._word}'"
-        hint = ""
-        if _UNQUOTED.search(self._text, 0, self._start):
-            hint = '; names with spaces, brackets, * or + stand in quotes, as scores:"my file"'
-        return self._error(f"found {word}, expected {expected}{hint}")
-
-    def _error(self, fault: str) -> ConfigError:
-        """Return an error that shows the formula with a caret below the place."""
-        before, after = self._text[: self._start], self._text[self._start :]
-        text = f"{before[-_AROUND:]}{after[:_AROUND]}"
-        return ConfigError(
-            f"formula: {fault} (column {self._start + 1})\n    {text}\n"
-            f"    {' ' * len(before[-_AROUND:])}^"
-        )
+        return Formula(ast.unparse(tree), tuple(metrics))

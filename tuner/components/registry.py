@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from portmert.aligners._base import Aligner
+from portmert.metrics import _paper_names
 from portmert.metrics._base import Metric
 
 from .. import families
@@ -17,13 +18,6 @@ from ..base.pipes import standing
 from ..nbest.readers._base import Reader
 from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
-
-ALIASES = {"chrf++": ("chrf", "word_order=2")} | {
-    f"{name}_{letter}": (name, f"form={form}")
-    for name in ("sr-or", "sr-mr", "sr-orv", "sr-mrv", "dr-stm", "dr-or", "dr-orp")
-    for letter, form in (("b", "back-off"), ("i", "interpolation"))
-}
-"""Metric and options for each other name of a metric."""
 
 
 def build(family: str, name: str, options: Mapping[str, Any], *, where: str = "") -> Any:
@@ -155,11 +149,13 @@ def labelled(metrics: str | Metric | Iterable[str | Metric]) -> dict[str, Metric
 
 def _canonical(text: str) -> str:
     """Return a metric written `name` or `name:options` with its own name, in lowercase."""
-    name, _, argument = text.partition(":")
-    lowered = name if name in families.names("metric") else name.lower()
-    canonical, options = ALIASES.get(lowered, (lowered, ""))
+    written_name, _, argument = text.partition(":")
+    lowered = written_name if written_name in families.names("metric") else written_name.lower()
+    is_name = lowered in families.names("metric")
+    canonical = None if is_name else _paper_names.resolved(written_name)
+    name, _, options = (canonical or lowered).partition(":")
     all_options = ",".join(filter(None, (options, argument)))
-    return f"{canonical}:{all_options}" if all_options else canonical
+    return f"{name}:{all_options}" if all_options else name
 
 
 def _has_files(name: str, argument: str) -> bool:

@@ -25,13 +25,13 @@ def scores_of(text, **scores):
     ("text", "value"),
     [
         ("0.6*port + 0.4*bleu", 0.6 * 0.5 + 0.4 * 0.25),
-        ("2*port - bleu/bleu", 0.0),
+        ("2*port - bleu / bleu", 0.0),
         ("port - -bleu - 0.1 + 0.05", 0.5 + 0.25 - 0.1 + 0.05),
         ("1 - (1 - port) - (0.1 - bleu)", 0.5 - 0.1 + 0.25),
         ("port / 2 / 2 * 3", 0.375),
         ("(port + bleu) * .5", 0.375),
         ("min(port, bleu, 0.3)", 0.25),
-        ("max(port,bleu) + 1e-1", 0.6),
+        ("0.5*max(port,bleu) + 1e-1", 0.35),
         ("port - 1 / (bleu - 0.25)", 0.5 - 1e9),  # 1 / 0 is 1e9
         ("-(1 - port) * -1 * -1 + bleu", -0.25),
     ],
@@ -73,7 +73,7 @@ def test_options_end_where_the_grammar_says():
 
 
 def test_each_distinct_metric_is_counted_once():
-    formula = registry.metric("0.5*bleu + bleu:max_order=4*0.1 + bleu:max_order=2")
+    formula = registry.metric("0.5*bleu + bleu:max_order=4 * 0.1 + bleu:max_order=2")
     assert len(formula.metrics) == 2
     assert formula.labels == ("bleu#1", "bleu#2")
     assert formula.stat_names[0] == "bleu#1.matched_1"
@@ -103,17 +103,21 @@ def test_a_path_is_no_formula(text):
     ("text", "said", "column"),
     [
         ("0.5*prt", "unknown metric 'prt'; did you mean 'port'?", 5),
-        ("0.5*port +", "found the end, expected a number, a metric or '('", 11),
-        ("0.5*(port", "found the end, expected ')'", 10),
-        ("port * * bleu", "found '*', expected a number, a metric or '('", 8),
-        ("port bleu", "found 'bleu', expected an operator or the end", 6),
+        ("0.5*port +", "it cannot be read on from here", 11),
+        ("0.5*(port", "'(' was never closed", 5),
+        ("0.5*port)", "unmatched ')'", 9),
+        ("0.5*(port, bleu)", "found what is no value: between values stand signs", 5),
+        ("bleu (port)", "found what is no value", 1),
+        ("port * * bleu", "it cannot be read on from here", 8),
+        ("port ** bleu", "cannot read '**'", 1),
+        ("port bleu", "it cannot be read on from here", 6),
         ("port ; bleu", "cannot read ';'", 6),
-        ("min(port)", "min takes two values or more, separated by commas", 9),
-        ("2*bleu-qmean", "write a difference with spaces around the minus", 3),
+        ("min(port)", "min takes two values or more, separated by commas", 1),
+        ("2*bleu-qmean", "a sign behind a metric needs spaces around it", 3),
         ("2*port:alpha=x", "metric port: alpha", 3),
         ("__import__('os').getcwd()", "cannot read '_'", 1),
-        ("bleu / 0", "division by 0", 8),
-        ("(" * 200 + "bleu" + ")" * 200, "nested more than 100 deep", 101),
+        ("bleu / 0", "division by 0", 1),
+        ("(" * 200 + "bleu" + ")" * 200, "or 100 brackets and minuses", 101),
     ],
 )
 def test_an_error_shows_the_place(text, said, column):
@@ -131,6 +135,9 @@ def test_an_error_shows_the_place(text, said, column):
     ("text", "said"),
     [
         ("1 + 2", "no metric in it"),
+        ("bleu - 4", "the constant -4 takes its value out of 0..1, to -4..-3"),
+        ("2 * (bleu - 1)", "the constant -2 takes its value out of 0..1"),
+        ("bleu + 0.5", "the constant 0.5 takes its value out of 0..1, to 0.5..1.5"),
         ("port + ter", "it rises where port gets better and falls where ter does"),
         ("bleu * 2 - bleu - bleu", "its value does not depend on bleu"),
     ],
@@ -231,4 +238,4 @@ def test_a_path_may_have_slashes(tmp_path, monkeypatch):
     # In a formula a path shows that it is one.
     formula = registry.metric("0.5*meteor:function_words=./lists/words,version=1.5 + 0.5*bleu")
     assert formula.metrics[0].signature == expected
-    assert scores_of("bleu:max_order=2/2", bleu=0.5) == 0.25
+    assert scores_of("bleu:max_order=2 / 2", bleu=0.5) == 0.25

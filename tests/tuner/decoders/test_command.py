@@ -187,9 +187,15 @@ def test_a_faulty_program_that_stays_is_one_line(fault, message, tmp_path, monke
         ({"program": []}, "program is empty"),
         ({"program": [TOY, "{nbset}"]}, "program has {nbset}; did you mean 'nbest'?"),
         ({"program": [TOY], "format": "mose"}, "format: unknown reader 'mose'"),
-        ({"program": [TOY], "weights": {"a": "lm +"}}, "formula 'lm +': invalid syntax"),
-        ({"program": [TOY], "weights": {"a": "lm.x"}}, "cannot read 'lm.x'; a formula has"),
-        ({"program": [TOY], "weights": {"a": "__import__('os')"}}, "cannot read '__import__"),
+        (
+            {"program": [TOY], "weights": {"a": "lm +"}},
+            "formula: it cannot be read on from here (column 5)",
+        ),
+        ({"program": [TOY], "weights": {"a": "lm.x"}}, "formula: cannot read '.' (column 3)"),
+        (
+            {"program": [TOY], "weights": {"a": "__import__('os')"}},
+            "formula: found what is no value",
+        ),
         ({"program": [TOY], "weights": {"a": "lm"}}, "give numbers in [weights], or start"),
         ({"program": [TOY, "{size}"], "protocol": "lines"}, "no template and no {places}"),
     ],
