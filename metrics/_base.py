@@ -503,6 +503,21 @@ class Metric(ABC):
         the worst. Elsewhere it is an error.
         """
 
+    def segment_scores(self, stats: FloatArray, total: FloatArray) -> FloatArray:  # noqa: ARG002
+        """Return (...): the score of each segment of a corpus.
+
+        It may depend on the corpus: where an analysis is missing, a metric may fall back to
+        another score and bring it to the level of the segments that have one.
+
+        Parameters
+        ----------
+        stats : (..., K) float64
+            Statistics of single segments.
+        total : (..., K) float64
+            Sums over the corpus of each, or one for all.
+        """
+        return self.score(stats)
+
     def parts(self, stats: FloatArray) -> dict[str, float]:  # noqa: ARG002  some have none
         """Return the quantities that papers tabulate, for one row (K,) of summed statistics.
 

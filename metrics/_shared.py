@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._base import Batch, FloatArray, IntArray, Metric, Ragged, Texts
-from ._elementary import exp
+from ._elementary import exp, power
 from ._pairs import PairBatch, WeightedLists
 from .kernels import ngrams, pairs
 from .kernels.compiled import Segments, is_loaded
@@ -277,6 +277,46 @@ def length_penalty(longer: FloatArray, shorter: FloatArray) -> FloatArray:
 def harmonic_mean(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return 2ab / (a + b) (...), 0 where both are 0."""
     return np.asarray(2.0 * a * b / np.maximum(a + b, SMALLEST))
+
+
+def root(product: FloatArray, degree: int) -> FloatArray:
+    """Return the root of a degree; for the usual 4 by square roots, which are cheaper."""
+    if degree == 4:
+        return np.asarray(np.sqrt(np.sqrt(product)))
+    return power(product, 1.0 / degree)
+
+
+def mean_of_orders(
+    shares: Sequence[FloatArray], items: Sequence[FloatArray] = (), *, geometric: bool = False
+) -> FloatArray:
+    """Return (...): the mean of the shares (...) of N orders, added from the first to the last.
+
+    Parameters
+    ----------
+    shares
+        The share of each order.
+    items
+        How many items of each order there are on both sides (...). An order without any is left
+        out; without `items` none is.
+    geometric
+        Whether the mean is geometric, not arithmetic.
+    """
+    present = [item > 0.0 for item in items]
+    if items:
+        parts = zip(present, shares, strict=True)
+        shares = [np.where(is_there, share, float(geometric)) for is_there, share in parts]
+    total = shares[0]
+    for share in shares[1:]:
+        total = total * share if geometric else total + share
+    if not items:
+        return root(total, len(shares)) if geometric else np.asarray(total / len(shares))
+    counts = np.sum(present, axis=0)
+    if not geometric:
+        return quotient(total, counts)
+    mean = np.zeros_like(total)
+    for number in range(1, len(shares) + 1):
+        mean = np.where(counts == number, root(total, number), mean)
+    return mean
 
 
 def weighted_mean(stats: FloatArray) -> FloatArray:

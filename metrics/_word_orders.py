@@ -12,7 +12,7 @@ from ._base import Batch, FloatArray, IntArray, Metric, Need, Texts, TokenArray,
 from ._shared import hypothesis_lengths, require_references
 from .kernels import word_orders as kernels
 
-Order = Literal["v", "rho", "tau"]
+Order = Literal["v", "v1", "v2", "rho", "tau"]
 Null = Literal["inherit", "plus_one"]
 Encoding = Literal["order", "rank"]
 Scale = Literal["linear", "clip"]
@@ -81,8 +81,8 @@ class Ordered(Linked):
         """Raise ValueError for options that have no effect on a measure."""
         if self.tau_lr and order != "tau":
             raise ValueError(f"tau_lr is for order=tau, found order={order}")
-        if self.scale == "clip" and (order == "v" or self.tau_lr):
-            option = "tau_lr" if self.tau_lr else "order=v"
+        if self.scale == "clip" and (order in kernels.MEASURES or self.tau_lr):
+            option = "tau_lr" if self.tau_lr else f"order={order}"
             raise ValueError(
                 f"scale maps -1..1 to 0..1, but {option} is in 0..1 already; leave it out"
             )
@@ -92,8 +92,8 @@ class Ordered(Linked):
 
         Texts without words have no order: the measure is 0 if either text is empty.
         """
-        if order == "v":
-            values = self.pairs(batch, kernels.V)
+        if order in kernels.MEASURES:
+            values = self.pairs(batch, kernels.MEASURES[order])
         elif order == "tau" and self.tau_lr:
             values = 1.0 - np.sqrt(self.pairs(batch, kernels.DISCORDANCE))
         elif order == "tau" and self.scale == "linear":

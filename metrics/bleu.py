@@ -11,7 +11,6 @@ from pydantic.dataclasses import dataclass
 
 from . import _pairs, _shared
 from ._base import Batch, FloatArray, Metric
-from ._elementary import power
 
 Smoothing = Literal["none", "exp", "mteval", "add1", "moses+1", "floor", "add-k"]
 
@@ -131,14 +130,7 @@ def geometric_precision(counts: FloatArray, max_order: int, each: int = 2) -> Fl
     product = _shared.quotient(counts[..., 0], counts[..., 1])
     for n in range(each, each * max_order, each):
         product = product * _shared.quotient(counts[..., n], counts[..., n + 1])
-    return root(product, max_order)
-
-
-def root(product: FloatArray, degree: int) -> FloatArray:
-    """Return the root of a degree; for the usual 4 by square roots, which are cheaper."""
-    if degree == 4:
-        return np.asarray(np.sqrt(np.sqrt(product)))
-    return power(product, 1.0 / degree)
+    return _shared.root(product, max_order)
 
 
 def bleu_score(
@@ -174,9 +166,9 @@ def bleu_score(
     if smooth == "mteval" or effective_order:
         match, total = np.where(total > 0.0, match, 1.0), np.where(total > 0.0, total, 1.0)
     product = np.where(valid, _shared.quotient(match, total).prod(axis=-1), 0.0)
-    smoothed = root(product, max_order)
+    smoothed = _shared.root(product, max_order)
     for fewer in range(1, max_order) if effective_order else ():
-        smoothed = np.where(orders == fewer, root(product, fewer), smoothed)
+        smoothed = np.where(orders == fewer, _shared.root(product, fewer), smoothed)
     return smoothed * brevity_penalty(stats)
 
 

@@ -156,12 +156,8 @@ class Meteor(Metric):
         relations = single.once(self._lexicon)
         segments = _shared.segments_of(single)
         phrases, first = matches(relations, segments)
-        counts: FloatArray = alignments(
-            segments,
-            first,
-            relations.words,
-            phrases,
-            (2, 1) if self.weighted else (1, 1),
+        counts, _ = alignments(
+            segments, first, relations.words, phrases, (2, 1) if self.weighted else (1, 1)
         )
         counts[:, 0], counts[:, 1] = _shared.hypothesis_lengths(single), _shared.one_length(single)
         if not self.weighted:
@@ -171,7 +167,7 @@ class Meteor(Metric):
         counts[:, 3] = np.repeat(listed_words(single.references, relations), each)
         whole = (counts[:, 21] == counts[:, 0]) & (counts[:, 22] == counts[:, 1])
         counts[whole & (counts[:, 20] == 1.0), 20] = 0.0
-        return counts
+        return np.asarray(counts)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return METEOR in [0, 1] for stats (..., K)."""

@@ -48,14 +48,38 @@ class _MeanOrder(_shared.WeightedMean, _word_orders.Ordered):
 class V(_MeanOrder):
     """Averages PORT's ordering measure v; a segment counts by its closest reference length.
 
-    With several references, the highest value counts. A segment has 0 if the hypothesis or the
-    reference is empty.
+    v is the harmonic mean of `v1` and `v2`. With several references, the highest value counts. A
+    segment has 0 if the hypothesis or the reference is empty.
     """
 
     order: ClassVar[_word_orders.Order] = "v"
     scale: ClassVar[_word_orders.Scale] = "linear"  # type: ignore[misc]  # no option here
     tau_lr: ClassVar[bool] = False  # type: ignore[misc]  # no option here
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 11-16"
+
+
+@dataclass(frozen=True)
+class V1(V):
+    """Averages v1, the part of PORT's v that compares the places of words.
+
+    It falls with the sum over words of how far apart their places are. Other rules are those of
+    `v`.
+    """
+
+    order: ClassVar[_word_orders.Order] = "v1"
+    source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 11, 12"
+
+
+@dataclass(frozen=True)
+class V2(V):
+    """Averages v2, the part of PORT's v that compares the jumps from word to word.
+
+    A group of words that moves with its order unchanged counts once. Other rules are those of
+    `v`.
+    """
+
+    order: ClassVar[_word_orders.Order] = "v2"
+    source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 13, 14"
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 Chen, Kuhn and Larkin, ACL 2012; formulas in docs/metrics/port.md.
 """
 
-from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -13,33 +12,102 @@ from pydantic.dataclasses import dataclass
 from . import _shared, _word_orders
 from ._base import Batch, FloatArray, Metric
 from ._elementary import power
-from .bleu import geometric_precision
 
-MAX_ORDER = 4
-COUNTS = tuple(
-    f"{kind}_{n}" for n in range(1, MAX_ORDER + 1) for kind in ("matched", "total", "ref_total")
-)
-"""The first columns: three counts of each n-gram order."""
-REF_LEN, SHORTER, LONGER, ORDERING = 12, 13, 14, 15
-"""Columns after them."""
+Mean = Literal["a", "g", "h", "q"]
+REF_LEN, SHORTER, LONGER, ORDERING = -4, -3, -2, -1
+"""Columns after the three counts of each n-gram order."""
 
 
 @dataclass(frozen=True)
 class _Counted(Metric):
-    """Counts the 16 statistics of PORT."""
+    """Counts the statistics of PORT: three counts of each order, lengths, the ordering.
 
-    def _stat_names(self, ordering: str) -> tuple[str, ...]:
-        """Return the names of the statistics; `ordering` is what the last one weights."""
-        return (*COUNTS, "ref_len", "min_len", "max_len", f"{ordering}_x_ref_len")
+    Parameters
+    ----------
+    max_order
+        N, the longest n-gram.
+    effective_order
+        Leave out of the means the orders of which neither side has an n-gram.
+    """
+
+    max_order: Annotated[int, Ge(1), Le(16)] = 4
+    effective_order: bool = False
+
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset(
+        {"max_order", "effective_order", "mean", "combination"}
+    )
 
     @property
     def stat_names(self) -> tuple[str, ...]:
-        """The 16 of `port`, the last being 0."""
-        return self._stat_names("none")
+        """Matched, total and reference n-grams of each order, lengths, weighted ordering or 0."""
+        orders = range(1, self.max_order + 1)
+        counts = [f"{kind}_{n}" for n in orders for kind in ("matched", "total", "ref_total")]
+        return (*counts, "ref_len", "min_len", "max_len", f"{self._ordering or 'none'}_x_ref_len")
+
+    @property
+    def _ordering(self) -> _word_orders.Order | None:
+        """The ordering measure; None if there is none."""
+        return None
+
+    @property
+    def _sides(self) -> tuple[bool, Mean]:
+        """Whether recalls are at most 1, and the mean of precision and recall."""
+        return False, "q"
 
     def stats(self, batch: Batch) -> FloatArray:
-        """Return (H, 16) counts in the order of `stat_names`."""
-        return _port_stats(batch, 0.0)
+        """Return (H, 3 N + 4) float64 in the order of `stat_names`."""
+        return self._stats(batch, 0.0)
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return precisions, recalls, penalties, Qmean, ordering and counts of stats (K,)."""
+        precisions, recalls = self._shares(stats)
+        parts = {f"p{n}": float(value) for n, value in enumerate(precisions, 1)}
+        parts |= {f"r{n}": float(value) for n, value in enumerate(recalls, 1)}
+        parts["SBP"] = float(_strict_brevity_penalty(stats))
+        parts["SRP"] = float(_strict_redundancy_penalty(stats))
+        parts[f"{self._sides[1].upper()}mean"] = float(self._qmean(stats))
+        if self._ordering is not None:
+            parts[self._ordering] = float(_mean_ordering(stats))
+        parts |= _shared.named(self.stat_names[:REF_LEN], stats[:REF_LEN])
+        return parts | {"hyp_len": float(stats[1]), "ref_len": float(stats[REF_LEN])}
+
+    def _stats(self, batch: Batch, ordering: FloatArray | float) -> FloatArray:
+        """Return (H, 3 N + 4); `ordering` (H,) in 0..1 is weighted with the closest length."""
+        lengths, closest = _shared.hypothesis_lengths(batch), _shared.reference_lengths(batch)
+        stats = np.empty((len(lengths), 3 * self.max_order + 4), order="F")
+        stats[:, 0:REF_LEN:3] = _shared.matched(batch, self.max_order)
+        stats[:, 1:REF_LEN:3] = _shared.totals(lengths, self.max_order)
+        stats[:, 2:REF_LEN:3] = _shared.totals(closest, self.max_order)
+        stats[:, REF_LEN] = closest
+        stats[:, SHORTER] = np.minimum(lengths, closest)
+        stats[:, LONGER] = np.maximum(lengths, closest)
+        stats[:, ORDERING] = ordering * closest
+        return stats
+
+    def _shares(self, stats: FloatArray) -> list[list[FloatArray]]:
+        """Return p(n) and r(n) (...) of the orders, equations 1 and 2."""
+        # A longer reference can match where the closest one is too short to have an n-gram: r(n)
+        # is 0 then.
+        orders = range(0, 3 * self.max_order, 3)
+        precisions, recalls = (
+            [_shared.quotient(stats[..., n], stats[..., n + k]) for n in orders] for k in (1, 2)
+        )
+        if self._sides[0]:
+            recalls = [np.minimum(recall, 1.0) for recall in recalls]
+        return [precisions, recalls]
+
+    def _items(self, stats: FloatArray) -> list[FloatArray]:
+        """Return the n-grams on both sides (...) of each order, if orders may be left out."""
+        orders = range(0, 3 * self.max_order if self.effective_order else 0, 3)
+        return [stats[..., n + 1] + stats[..., n + 2] for n in orders]
+
+    def _qmean(self, stats: FloatArray) -> FloatArray:
+        """Return Qmean (...), equation 10, or the other mean that is asked for."""
+        items = self._items(stats)
+        precision, recall = (_shared.mean_of_orders(part, items) for part in self._shares(stats))
+        precision = precision * _strict_brevity_penalty(stats)
+        recall = recall * _strict_redundancy_penalty(stats)
+        return _mean_of_two(precision, recall, self._sides[1])
 
 
 @dataclass(frozen=True)
@@ -54,12 +122,10 @@ class BleuSbp(_Counted):
     source: ClassVar[str] = "Chiang et al., EMNLP 2008; PORT paper, equations 1, 4, 8"
 
     def score(self, stats: FloatArray) -> FloatArray:
-        """Return the score in 0..1 for stats (..., 16)."""
-        return geometric_precision(stats, MAX_ORDER, each=3) * _strict_brevity_penalty(stats)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return precisions, recalls, penalties, Qmean, counts and lengths of stats (16,)."""
-        return _port_parts(stats, recall_cap=False)
+        """Return the score in 0..1 for stats (..., 3 N + 4)."""
+        precisions, _ = self._shares(stats)
+        mean = _shared.mean_of_orders(precisions, self._items(stats), geometric=True)
+        return np.asarray(mean * _strict_brevity_penalty(stats))
 
 
 @dataclass(frozen=True)
@@ -73,19 +139,26 @@ class Qmean(_Counted):
     ----------
     recall_cap
         Limit the recall of each order to 1.
+    mean
+        The mean of precision and recall; section 2.2.1 of the paper compares them.
+        `a`: arithmetic;
+        `g`: geometric;
+        `h`: harmonic;
+        `q`: quadratic.
     """
 
     recall_cap: bool = False
+    mean: Mean = "q"
 
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), equations 1, 2, 6-10"
 
-    def score(self, stats: FloatArray) -> FloatArray:
-        """Return Qmean for stats (..., 16)."""
-        return _qmean(stats, recall_cap=self.recall_cap)
+    @property
+    def _sides(self) -> tuple[bool, Mean]:
+        return self.recall_cap, self.mean
 
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return precisions, recalls, penalties, Qmean, counts and lengths of stats (16,)."""
-        return _port_parts(stats, recall_cap=self.recall_cap)
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return Qmean for stats (..., 3 N + 4)."""
+        return self._qmean(stats)
 
 
 @dataclass(frozen=True)
@@ -97,14 +170,33 @@ class _PortOptions(Metric):
     alpha
         Exponent of the ordering measure; a larger one gives word order more weight.
     order
-        The ordering measure: `v` (equations 11 to 16), Spearman's `rho` or Kendall's `tau`.
+        The ordering measure.
+        `v`: the harmonic mean of v1 and v2, equation 15;
+        `v1`: how far words are apart, equation 12;
+        `v2`: how far jumps are, equation 14;
+        `rho`: Spearman's;
+        `tau`: Kendall's.
     recall_cap
         Limit the recall of each n-gram order to 1, which several references can exceed.
+    mean
+        The mean of precision and recall.
+        `a`: arithmetic;
+        `g`: geometric;
+        `h`: harmonic;
+        `q`: quadratic, as in the paper.
+    combination
+        The mean of Qmean and the weighted ordering measure.
+        `a`: arithmetic;
+        `g`: geometric;
+        `h`: harmonic, as in the paper (equation 17);
+        `q`: quadratic.
     """
 
     alpha: Annotated[float, Ge(0), Le(100)] = 0.25
     order: _word_orders.Order = "v"
     recall_cap: bool = False
+    mean: Mean = "q"
+    combination: Mean = "h"
 
 
 # The options of the last base come first.
@@ -122,16 +214,19 @@ class Port(_word_orders.Ordered, _PortOptions, _Counted):
         self.check(self.order)
 
     @property
-    def stat_names(self) -> tuple[str, ...]:
-        """Matched, total and reference n-grams of each order, lengths, weighted ordering."""
-        return self._stat_names(self.order)
+    def _ordering(self) -> _word_orders.Order:
+        return self.order
+
+    @property
+    def _sides(self) -> tuple[bool, Mean]:
+        return self.recall_cap, self.mean
 
     def stats(self, batch: Batch) -> FloatArray:
-        """Return (H, 16) float64 in the order of `stat_names`."""
-        return _port_stats(batch, self.values(batch, self.order))
+        """Return (H, 3 N + 4) float64 in the order of `stat_names`."""
+        return self._stats(batch, self.values(batch, self.order))
 
     def score(self, stats: FloatArray) -> FloatArray:
-        """Return PORT for stats (..., 16), equation 17."""
+        """Return PORT for stats (..., 3 N + 4), equation 17."""
         order = _mean_ordering(stats)
         if self.alpha == 0.25:
             weighted = np.sqrt(np.sqrt(order))  # the default, cheaper than a power
@@ -139,11 +234,7 @@ class Port(_word_orders.Ordered, _PortOptions, _Counted):
             weighted = np.where(order > 0.0, 1.0, 0.0)
         else:
             weighted = power(order, self.alpha)
-        return _shared.harmonic_mean(_qmean(stats, recall_cap=self.recall_cap), weighted)
-
-    def parts(self, stats: FloatArray) -> dict[str, float]:
-        """Return precisions, recalls, penalties, Qmean, ordering and counts of stats (16,)."""
-        return _port_parts(stats, recall_cap=self.recall_cap, ordering=self.order)
+        return _mean_of_two(self._qmean(stats), weighted, self.combination)
 
 
 @dataclass(frozen=True)
@@ -169,26 +260,15 @@ class PortTau(Port):
     source: ClassVar[str] = "Chen, Kuhn and Larkin, ACL 2012 (PORT), section 3.3"
 
 
-def _port_stats(batch: Batch, ordering: FloatArray | float) -> FloatArray:
-    """Return (H, 16) float64 in the order of `stat_names`.
-
-    Parameters
-    ----------
-    batch
-        All hypotheses.
-    ordering : (H,) float64 in 0..1, or 0
-        v_s or what stands in its place; weighted here with the closest reference length.
-    """
-    lengths, closest = _shared.hypothesis_lengths(batch), _shared.reference_lengths(batch)
-    stats = np.empty((len(lengths), 16), order="F")
-    stats[:, 0:REF_LEN:3] = _shared.matched(batch, MAX_ORDER)
-    stats[:, 1:REF_LEN:3] = _shared.totals(lengths, MAX_ORDER)
-    stats[:, 2:REF_LEN:3] = _shared.totals(closest, MAX_ORDER)
-    stats[:, REF_LEN] = closest
-    stats[:, SHORTER] = np.minimum(lengths, closest)
-    stats[:, LONGER] = np.maximum(lengths, closest)
-    stats[:, ORDERING] = ordering * closest
-    return stats
+def _mean_of_two(first: FloatArray, second: FloatArray, mean: Mean) -> FloatArray:
+    """Return (...): the arithmetic, geometric, harmonic or quadratic mean of two numbers."""
+    if mean == "h":
+        return _shared.harmonic_mean(first, second)
+    if mean == "a":
+        return np.asarray((first + second) / 2.0)
+    if mean == "g":
+        return np.asarray(np.sqrt(first * second))
+    return np.asarray(np.sqrt((first * first + second * second) / 2.0))
 
 
 def _strict_brevity_penalty(stats: FloatArray) -> FloatArray:
@@ -201,26 +281,6 @@ def _strict_redundancy_penalty(stats: FloatArray) -> FloatArray:
     return _shared.length_penalty(stats[..., LONGER], stats[..., REF_LEN])
 
 
-def _recalls(stats: FloatArray) -> Iterator[FloatArray]:
-    """Yield r(n) (...) for n = 1..4, equation 2."""
-    # A longer reference can match where the closest one is too short to have an n-gram: r(n) is
-    # 0 then.
-    for n in range(MAX_ORDER):
-        yield _shared.quotient(stats[..., 3 * n], stats[..., 3 * n + 2])
-
-
-def _qmean(stats: FloatArray, *, recall_cap: bool) -> FloatArray:
-    """Return Qmean (...), equation 10."""
-    precision, recall = np.zeros(stats.shape[:-1]), np.zeros(stats.shape[:-1])
-    for n, part in enumerate(_recalls(stats)):
-        precision += _shared.quotient(stats[..., 3 * n], stats[..., 3 * n + 1])
-        recall += np.minimum(part, 1.0) if recall_cap else part
-    precision *= _strict_brevity_penalty(stats)
-    recall *= _strict_redundancy_penalty(stats)
-    square_sum = precision * precision + recall * recall
-    return np.asarray(np.sqrt(square_sum / (2.0 * MAX_ORDER**2)))  # Pa and Ra are means of four
-
-
 def _mean_ordering(stats: FloatArray) -> FloatArray:
     """Return v (...), equation 16.
 
@@ -229,31 +289,3 @@ def _mean_ordering(stats: FloatArray) -> FloatArray:
     """
     ratio = _shared.quotient(stats[..., ORDERING], stats[..., REF_LEN])
     return np.asarray(np.maximum(ratio, 0.0))
-
-
-def _port_parts(
-    stats: FloatArray, *, recall_cap: bool, ordering: str | None = None
-) -> dict[str, float]:
-    """Return precisions, recalls, penalties, Qmean, the ordering and the counts of one row (16,).
-
-    Parameters
-    ----------
-    stats : (16,) float64
-    recall_cap
-        As in the metric.
-    ordering
-        The name of the ordering measure; None leaves it out.
-    """
-    precision = _shared.quotient(stats[0:REF_LEN:3], stats[1:REF_LEN:3])
-    recall = np.array(list(_recalls(stats)))
-    if recall_cap:
-        recall = np.minimum(recall, 1.0)
-    parts = {f"p{n}": value for n, value in enumerate(precision.tolist(), 1)}
-    parts |= {f"r{n}": value for n, value in enumerate(recall.tolist(), 1)}
-    parts["SBP"] = float(_strict_brevity_penalty(stats))
-    parts["SRP"] = float(_strict_redundancy_penalty(stats))
-    parts["Qmean"] = float(_qmean(stats, recall_cap=recall_cap))
-    if ordering is not None:
-        parts[ordering] = float(_mean_ordering(stats))
-    parts |= _shared.named(COUNTS, stats[:REF_LEN])
-    return parts | {"hyp_len": float(stats[1]), "ref_len": float(stats[REF_LEN])}

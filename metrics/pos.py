@@ -4,7 +4,7 @@ Popović and Ney, WMT 2009; formulas in docs/metrics/pos.md.
 """
 
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from pydantic.dataclasses import dataclass
@@ -28,11 +28,16 @@ class _TagMatch(Metric):
     mean
         The mean over the four orders: geometric (`gm`, which more often did better in the paper; 0
         if an order has no match) or arithmetic (`am`).
+    effective_order
+        Leave out of the mean the orders of which neither side has an n-gram.
     """
 
     mean: Mean = "gm"
+    effective_order: bool = False
 
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"effective_order"})
     figure: ClassVar[Figure]
+    f_first: ClassVar[bool] = False
     with_words: ClassVar[bool] = False
     needs: ClassVar[frozenset[Need]] = frozenset({"tags"})
     source: ClassVar[str] = "Popović and Ney, WMT 2009"
@@ -56,28 +61,49 @@ class _TagMatch(Metric):
         return _shared.best_reference(
             batch if self.with_words else in_tags(batch),
             stats,
-            lambda rows: _f_score(rows, "am"),
+            _am_f,
             rounding=_shared.ROUNDING,
         )
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the precision, the recall or the F-score in 0..1 for stats (..., 12)."""
-        if self.figure == "F":
-            return _f_score(stats, self.mean)
-        return _mean_share(stats, self.figure, self.mean)
+        return self._figure(stats, self.figure)
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return means, F, precision and recall of each order and the counts of stats (12,)."""
         match, hypothesis, reference = (stats[k::3] for k in range(3))
         precision, recall = (_shared.quotient(match, items) for items in (hypothesis, reference))
         return {
-            "precision": float(_mean_share(stats, "precision", self.mean)),
-            "recall": float(_mean_share(stats, "recall", self.mean)),
-            "F": float(_f_score(stats, self.mean)),
+            **{key: float(self._figure(stats, key)) for key in get_args(Figure)},
             **{f"p{n}": value for n, value in enumerate(precision.tolist(), 1)},
             **{f"r{n}": value for n, value in enumerate(recall.tolist(), 1)},
             **dict(zip(self.stat_names, stats.tolist(), strict=True)),
         }
+
+    def _figure(self, stats: FloatArray, figure: Figure) -> FloatArray:
+        """Return the precision, the recall or the F-score (...) of stats (..., 12)."""
+        if figure == "F" and not self.f_first:
+            return _shared.harmonic_mean(
+                self._figure(stats, "precision"), self._figure(stats, "recall")
+            )
+        return _mean_share(stats, figure, self.mean, effective_order=self.effective_order)
+
+
+@dataclass(frozen=True)
+class _TagF(_TagMatch):
+    """Computes an F-score.
+
+    Parameters
+    ----------
+    f_first
+        Take the F-score of each order first, then their mean. By default the mean precision and
+        the mean recall come first.
+    """
+
+    f_first: bool = False  # type: ignore[misc]  # an option here
+
+    figure: ClassVar[Figure] = "F"
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"effective_order", "f_first"})
 
 
 @dataclass(frozen=True)
@@ -103,18 +129,16 @@ class Posr(_TagMatch):
 
 
 @dataclass(frozen=True)
-class Posf(_TagMatch):
+class Posf(_TagF):
     """Computes the F-score of the mean precision and recall of tag n-grams, n = 1..4.
 
     An untagged hypothesis matches nothing. With several references, the one with the highest F
     of arithmetic means counts, the first on a tie.
     """
 
-    figure: ClassVar[Figure] = "F"
-
 
 @dataclass(frozen=True)
-class Wpf(_TagMatch):
+class Wpf(_TagF):
     """Computes the F-score of the mean precision and recall of word and tag n-grams, n = 1..4.
 
     As `posf`, but the counts of words and of tags are added. The words of an untagged hypothesis
@@ -122,7 +146,6 @@ class Wpf(_TagMatch):
     the first on a tie.
     """
 
-    figure: ClassVar[Figure] = "F"
     with_words: ClassVar[bool] = True
 
 
@@ -233,20 +256,21 @@ def _totals(views: list[Texts]) -> FloatArray:
     return np.asarray(sum(_shared.totals(each, MAX_ORDER) for each in lengths))
 
 
-def _mean_share(stats: FloatArray, kind: Literal["precision", "recall"], mean: Mean) -> FloatArray:
-    """Return the mean over the orders (...) of matched / total n-grams."""
-    column = 1 if kind == "precision" else 2
-    shares = [
-        _shared.quotient(stats[..., 3 * n], stats[..., 3 * n + column]) for n in range(MAX_ORDER)
-    ]
-    result = shares[0]
-    for share in shares[1:]:
-        result = result * share if mean == "gm" else result + share
-    return bleu.root(result, MAX_ORDER) if mean == "gm" else np.asarray(result / MAX_ORDER)
+def _mean_share(
+    stats: FloatArray, figure: Figure, mean: Mean, *, effective_order: bool = False
+) -> FloatArray:
+    """Return the mean over the orders (...) of their precision, recall or F-score."""
+    match, hypothesis, reference = (
+        [stats[..., 3 * n + k] for n in range(MAX_ORDER)] for k in range(3)
+    )
+    items = [h + r for h, r in zip(hypothesis, reference, strict=True)]
+    totals = {"precision": hypothesis, "recall": reference, "F": [both / 2.0 for both in items]}
+    shares = [_shared.quotient(m, n) for m, n in zip(match, totals[figure], strict=True)]
+    return _shared.mean_of_orders(shares, items if effective_order else (), geometric=mean == "gm")
 
 
-def _f_score(stats: FloatArray, mean: Mean) -> FloatArray:
-    """Return 2 P R / (P + R) (...) of the mean precision and the mean recall."""
+def _am_f(stats: FloatArray) -> FloatArray:
+    """Return 2 P R / (P + R) (...) of the arithmetic means of precision and recall."""
     return _shared.harmonic_mean(
-        _mean_share(stats, "precision", mean), _mean_share(stats, "recall", mean)
+        _mean_share(stats, "precision", "am"), _mean_share(stats, "recall", "am")
     )

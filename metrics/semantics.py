@@ -151,6 +151,16 @@ class _SegmentMean(_base.Metric):
             value = value + _shared.quotient(value, present) * missing
         return _shared.quotient(value, count)
 
+    def segment_scores(self, stats: FloatArray, total: FloatArray) -> FloatArray:
+        """Return (...): the scores whose mean is `score`.
+
+        A missing value is the lexical overlap times the mean of all values in the corpus.
+        """
+        if self.form != "back-off":
+            return self.score(stats)
+        mean = _shared.quotient(total[..., 0], total[..., 1])
+        return np.asarray(stats[..., 0] + mean * stats[..., 2])
+
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return means of what is there, of lexical overlaps, the share present, of stats (5,)."""
         value, present, missing, lexical, segments = (float(number) for number in stats)
@@ -185,7 +195,8 @@ class _TypedOverlap(_SegmentMean):
     type
         Type of the items; `*` takes all types together.
     average
-        With `*`: average the shares of the types, instead of one share of all items.
+        With `*`: average the shares of the types that either side has, as the paper does, instead
+        of one share of all items.
     """
 
     type: str = ALL_TYPES
@@ -354,7 +365,8 @@ class DrStm(_SegmentMean):
     length
         The longest path.
     average
-        Whether to average the shares of the lengths, instead of one share of all paths.
+        Average the shares of the lengths, as the paper does, instead of one share of all paths. A
+        length of which neither side has a path is left out.
     """
 
     length: Annotated[int, Ge(1), Le(9)] = 4
@@ -376,7 +388,9 @@ class DrStm(_SegmentMean):
         )
         unions = totals + np.repeat(other_totals, np.diff(single.offsets), axis=0) - matches
         if self.average:
-            values = (matches / np.maximum(unions, 1.0)).sum(axis=1) / self.length
+            values = _shared.mean_of_orders(
+                list(_shared.quotient(matches, unions).T), list(unions.T)
+            )
         else:
             values = matches.sum(axis=1) / np.maximum(unions.sum(axis=1), 1.0)
         return _present(single, "drs"), np.asarray(values)

@@ -44,12 +44,17 @@ class _Overlap(Metric):
         `corpus`: the score of the counts summed over all segments.
         `segments`: the mean of the scores of single segments, as in the paper; a precision leaves
         out the segments that `noparse` ignores.
+    effective_order
+        Leave out of the mean the orders of which neither side has an item, as the long chains of
+        a short sentence. By default they count 0, and the divisor is always D.
     """
 
     depth: Annotated[int, Ge(1), Le(16)] = 4
     noparse: Noparse = "ignore"
     average: Average = "corpus"
+    effective_order: bool = False
 
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"effective_order"})
     kind: ClassVar[Kind] = "precision"
     items: ClassVar[Items]
     source: ClassVar[str] = LIU_GILDEA
@@ -114,11 +119,12 @@ class _Overlap(Metric):
         return _shared.harmonic_mean(precision, self._mean_share(counts, 2))
 
     def _mean_share(self, counts: FloatArray, column: int) -> FloatArray:
-        # Added order by order: the layout in memory must not decide how rounding falls.
-        total = np.zeros(counts.shape[:-1])
-        for n in range(self.depth):
-            total = total + self._share(counts, n, column)
-        return np.asarray(total / self.depth)
+        orders = range(self.depth)
+        items = [counts[..., 3 * n + 1] + counts[..., 3 * n + 2] for n in orders]
+        return _shared.mean_of_orders(
+            [self._share(counts, n, column) for n in orders],
+            items if self.effective_order else (),
+        )
 
     @staticmethod
     def _share(counts: FloatArray, n: int, column: int) -> FloatArray:

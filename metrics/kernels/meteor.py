@@ -518,8 +518,8 @@ def alignments(
     words: Words,
     phrases: Phrases,
     weights: tuple[int, int],
-) -> FloatArray:
-    """Count the links of the best alignment of each hypothesis.
+) -> tuple[FloatArray, TokenArray]:
+    """Count the links of the best alignment of each hypothesis, and map words along them.
 
     Most worth, then fewest chunks, then least distance of the words linked.
 
@@ -538,12 +538,14 @@ def alignments(
 
     Returns
     -------
-    (H, 23) float64
+    counts : (H, 23) float64
         The first four are 0. For each module content words of hypothesis and reference, then
         function words of both; then chunks, and all linked words of hypothesis and reference.
+    mapped : (T,) int32
+        The tokens of the hypotheses; a word linked to one word is that word of the reference.
     """
     tokens, token_offsets, offsets, reference_tokens, reference_offsets, _ = segments
-    counts = np.zeros((token_offsets.size - 1, COLUMNS))
+    counts, mapped = np.zeros((token_offsets.size - 1, COLUMNS)), tokens.copy()
     is_function = words.in_list
     first_place = np.full(words.stems.size, -1, dtype=np.int64)
     n, m = longest_row(token_offsets), longest_row(reference_offsets)
@@ -557,6 +559,10 @@ def alignments(
             if first[h] < h:
                 for column in range(4, COLUMNS):
                     counts[h, column] = counts[first[h], column]
+                base = token_offsets[first[h]]
+                for i in range(token_offsets[h + 1] - token_offsets[h]):
+                    if mapped[base + i] != tokens[base + i]:
+                        mapped[token_offsets[h] + i] = mapped[base + i]
                 continue
             hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
             links = _find_links(
@@ -589,6 +595,8 @@ def alignments(
                 counts[h, CHUNKS + 2] += links[link, TAKES]
                 for i in range(start, end):
                     counts[h, column + (2 if is_function[hypothesis[i]] else 0)] += 1
+                    if links[link, MODULE] != PARAPHRASE:
+                        mapped[token_offsets[h] + i] = reference[j]
                 for i in range(j, next_place):
                     counts[h, column + (3 if is_function[reference[i]] else 1)] += 1
-    return counts
+    return counts, mapped

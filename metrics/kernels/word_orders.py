@@ -5,8 +5,10 @@ import numpy as np
 from .._base import FloatArray, IntArray, TokenArray
 from .compiled import helper, kernel
 
-V, RHO, DISCORDANCE, AGREEMENT = range(4)
+V, V1, V2, RHO, DISCORDANCE, AGREEMENT = range(6)
 """The values of `measure` in `compare_orders`."""
+MEASURES = {"v": V, "v1": V1, "v2": V2}
+"""Those of the PORT paper."""
 
 
 @kernel
@@ -82,8 +84,8 @@ def permutations(
 
 
 @helper
-def _ordering_v(a: TokenArray, b: TokenArray) -> float:
-    """Harmonic mean of v1 and v2 (PORT paper, equations 11 to 15)."""
+def _ordering_v(a: TokenArray, b: TokenArray, measure: int) -> float:
+    """v1, v2 or their harmonic mean (PORT paper, equations 11 to 15)."""
     n = a.size
     if n < 2:
         return 1.0
@@ -95,7 +97,9 @@ def _ordering_v(a: TokenArray, b: TokenArray) -> float:
         before = apart
     v1 = 1.0 - distance / (n * (n + 1) / 2)
     v2 = 1.0 - jumps / (n * n - 1)
-    return 2.0 * v1 * v2 / (v1 + v2)  # v1 is never 0
+    if measure == V:
+        return 2.0 * v1 * v2 / (v1 + v2)  # v1 is never 0
+    return v1 if measure == V1 else v2
 
 
 @helper
@@ -164,8 +168,8 @@ def compare_orders(
     source_lengths : (S,) int64
         n, the length of each permutation of the segment.
     measure
-        V, RHO (-1..1), DISCORDANCE (share of discordant pairs) or AGREEMENT (share of equal
-        entries).
+        V, V1, V2, RHO (-1..1), DISCORDANCE (share of discordant pairs) or AGREEMENT (share of
+        equal entries).
 
     Returns
     -------
@@ -186,8 +190,8 @@ def compare_orders(
             a = orders[base : base + n]
             for r in range(references):
                 b = reference_orders[reference_base + r * n : reference_base + (r + 1) * n]
-                if measure == V:
-                    values[at] = _ordering_v(a, b)
+                if measure <= V2:
+                    values[at] = _ordering_v(a, b, measure)
                 elif measure == RHO:
                     values[at] = _spearman_rho(a, b)
                 elif measure == DISCORDANCE:

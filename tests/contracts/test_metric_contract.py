@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
+from portmert.metrics._shared import WeightedMean
 from portmert.metrics.pos import Posf, Posp, Posr, Wpf
+from portmert.metrics.semantics import _SegmentMean
 from portmert.tuner import families
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
@@ -208,6 +210,59 @@ def test_no_hypothesis_scores_better_than_a_perfect_one():
             assert (scores <= best).all(), metric.signature
         else:
             assert (scores < best).all(), metric.signature
+
+
+def longest_order(metric):
+    """The longest item that counts 0 where a text has none; 1 if the metric leaves it out."""
+    if getattr(metric, "effective_order", False) or getattr(metric, "smooth", "none") == "mteval":
+        return 1
+    if metric.name().startswith(("lr-", "pos", "wp")):
+        return 4
+    if getattr(metric, "combination", "") == "mu-pr":
+        return max(int(of[0]) for of in metric.of.split("+") if of[0].isdigit())
+    if metric.name() == "chrf":
+        return 6 if metric.eps_smoothing else 1
+    return getattr(metric, "max_order", getattr(metric, "depth", 1))
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=20), min_size=1), st.data()
+)
+@settings(max_examples=40)
+def test_a_text_with_itself_scores_the_maximum(texts, data):
+    """Under every option; docs/metrics/index.md has the reasons of those that cannot."""
+    links = st.lists(st.tuples(st.integers(0, 5), st.just(0)), max_size=4)
+    made = [text_of(" ".join(words), data.draw(links)) for words in texts]
+    batch = batch_of([Segment(6, text, (text,)) for text in made])
+    shortest = min(map(len, texts))
+    for metric in ALL_METRICS:
+        if not metric.in_percent or metric.signature.startswith(ONE_CHUNK_COSTS):
+            continue
+        best = 1.0 if metric.higher_is_better else 0.0
+        stats = metric.stats(needed(metric, batch))
+        total = stats.sum(axis=0)
+        scores = np.array([metric.score(total), *metric.segment_scores(stats, total)])
+        if longest_order(metric) <= shortest:
+            assert scores == pytest.approx(np.full(len(scores), best), abs=1e-9), metric.signature
+        else:
+            assert (metric.oriented(scores) <= metric.oriented(best) + 1e-9).all()
+
+
+@given(corpora(max_segments=6, layers=LAYERS))
+@settings(max_examples=10)
+def test_a_score_that_is_a_mean_is_the_mean_of_its_segments(corpus):
+    batch = batch_of(corpus)
+    for metric in ALL_METRICS:
+        if not isinstance(metric, _SegmentMean | WeightedMean):
+            continue
+        stats = metric.stats(needed(metric, batch))
+        total = stats.sum(axis=0)
+        weights = stats[:, 1] if isinstance(metric, WeightedMean) else stats[:, 4]
+        if getattr(metric, "denominator", "all") == "available":
+            weights = stats[:, 1]
+        if weights.sum() > 0:
+            mean = np.average(metric.segment_scores(stats, total), weights=weights)
+            assert float(metric.score(total)) == pytest.approx(mean, abs=1e-12), metric.signature
 
 
 @pytest.mark.parametrize("metric", DEFAULTS)

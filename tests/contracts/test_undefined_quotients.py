@@ -30,7 +30,7 @@ FORMULAS = (
     "1 - (1 - wer) / max(chrf, 0.1)",
 )
 METRICS = [*ALL_METRICS, *map(registry.metric, FORMULAS)]
-MEAN_LENGTHS = ("ter", "terp", "learned", "nist")
+MEAN_LENGTHS = ("ter", "terp", "mter", "learned", "nist")
 """The mean length of all references counts, as in their programs: an empty one shortens it."""
 CLOSEST_LENGTHS = ("bleu", "bleu-sbp", "posbleu", "wpbleu", "lr-hamming", "lr-kendall", "qmean")
 """The closest length counts, as in their programs, and it may be that of the empty reference."""

@@ -9,7 +9,7 @@ from scipy import stats as scipy_stats
 from portmert.metrics._base import Ragged, Texts, Vocabulary
 from portmert.metrics._word_orders import word_orders
 from portmert.metrics.kernels import word_orders as _kernels
-from portmert.metrics.orders import Hamming, Kendall, LrHamming, LrKendall, Rho, Tau, V
+from portmert.metrics.orders import V1, V2, Hamming, Kendall, LrHamming, LrKendall, Rho, Tau, V
 from tests.metrics.test_port import EXAMPLE
 from tests.oracles import metrics as oracle
 from tests.oracles.metrics import Segment
@@ -150,7 +150,9 @@ def test_metrics_equal_their_slow_twins(corpus):
     for null in ("inherit", "plus_one"):
         for encoding in ("order", "rank"):
             shared = {"null": null, "encoding": encoding}
-            check(V(**shared), oracle.ordering(corpus, order="v", **shared))
+            for metric in (V, V1, V2):
+                expected = oracle.ordering(corpus, order=metric.name(), **shared)
+                check(metric(**shared), expected)
             for scale in ("linear", "clip"):
                 options = {**shared, "scale": scale}
                 check(Rho(**options), oracle.ordering(corpus, order="rho", **options))
@@ -178,6 +180,8 @@ def test_kernels_equal_their_slow_twins_on_long_permutations(a, random):
     random.shuffle(b)
     for measure, twin in (
         (_kernels.V, oracle.v),
+        (_kernels.V1, oracle.v1),
+        (_kernels.V2, oracle.v2),
         (_kernels.RHO, oracle.rho),
         (_kernels.DISCORDANCE, oracle.discordance),
         (_kernels.AGREEMENT, oracle.agreement),

@@ -30,7 +30,18 @@ ORDERS = [
     {"null": "plus_one", "encoding": "rank"},
 ]
 SCALES = [{}, {"scale": "clip"}]
-WHOLE = [{}, {"alpha": 0.5}, {"alpha": 0.0}, {"alpha": 2.0}, {"recall_cap": True}]
+WHOLE = [
+    {},
+    {"alpha": 0.5},
+    {"alpha": 0.0},
+    {"alpha": 2.0},
+    {"recall_cap": True},
+    {"max_order": 2},
+    {"effective_order": True},
+    {"mean": "a", "combination": "g"},
+    {"mean": "g", "combination": "q"},
+    {"mean": "h", "combination": "a"},
+]
 
 
 def score(metric, corpus):
@@ -124,7 +135,7 @@ def test_score_bears_the_rounding_of_a_line_search():
 
 
 def port_options():
-    for order in ("v", "rho", "tau"):
+    for order in ("v", "v1", "v2", "rho", "tau"):
         for options in ORDERS:
             yield {"order": order, **options}
         for options in WHOLE:
@@ -150,9 +161,11 @@ def test_port_equals_its_slow_twin(corpus):
 @given(corpora())
 def test_variants_equal_their_slow_twins(corpus):
     batch = batch_of(corpus)
-    check(BleuSbp(), batch, oracle.bleu_sbp(corpus))
-    for cap in (False, True):
-        check(Qmean(recall_cap=cap), batch, oracle.qmean(corpus, recall_cap=cap))
+    for options in ({}, {"max_order": 1}, {"max_order": 5}, {"effective_order": True}):
+        check(BleuSbp(**options), batch, oracle.bleu_sbp(corpus, **options))
+        for mean in "aghq":
+            check(Qmean(mean=mean, **options), batch, oracle.qmean(corpus, mean=mean, **options))
+    check(Qmean(recall_cap=True), batch, oracle.qmean(corpus, recall_cap=True))
     for options in ORDERS + SCALES + WHOLE:
         check(PortRho(**options), batch, oracle.port(corpus, order="rho", **options))
     for options in [*ORDERS, *SCALES, *WHOLE, {"tau_lr": True}]:

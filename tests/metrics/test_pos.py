@@ -113,10 +113,13 @@ def test_scores_equal_their_slow_twins(mean, corpus):
         (Posf, "F", False),
         (Wpf, "F", True),
     ):
-        one = metric(mean=mean)
-        stats = one.stats(batch)
-        expected = oracles_trees.pos(corpus, which=which, mean=mean, pooled=pooled)
-        assert float(one.score(stats.sum(axis=0))) == pytest.approx(float(expected), abs=1e-12)
+        stats = metric(mean=mean).stats(batch)
+        options = [{}, {"effective_order": True}]
+        options += [{"f_first": True}, {"f_first": True, "effective_order": True}] * (which == "F")
+        for option in options:
+            score = metric(mean=mean, **option).score(stats.sum(axis=0))
+            expected = oracles_trees.pos(corpus, which=which, mean=mean, pooled=pooled, **option)
+            assert float(score) == pytest.approx(float(expected), abs=1e-12), option
         counts = [
             [cell for row in oracles_trees.tag_counts(s, pooled=pooled) for cell in row]
             for s in corpus

@@ -87,6 +87,7 @@ def test_roles_of_the_specification(name, value):
         ("dr-stm:length=3", 6 / 29),
         ("dr-stm", 6 / 34),
         ("dr-stm:average=true", 1 / 6),
+        ("dr-stm:average=true,length=9", 1 / 6),  # no path of 5 labels
         ("dr-or:type=pred", 1),
         ("dr-or:type=imp", 0),
         ("dr-or", 6 / 12),
@@ -223,6 +224,11 @@ def test_scores_are_those_of_the_twins(corpus):
             metric = METRICS[name, form, denominator]
             expected = oracle.corpus(found, form=form, denominator=denominator)
             assert float(metric.score(stats)) == pytest.approx(expected), metric
+            rows = registry.metric(name).stats(batch)
+            values = metric.segment_scores(rows, stats)
+            counted = np.full(len(rows), denominator == "all") | (rows[:, 1] > 0)
+            if counted.any():
+                assert float(values[counted].mean()) == pytest.approx(expected), metric
     overlaps = [float(oracle.lexical(s.hypothesis, s.references)) for s in corpus]
     assert registry.metric("ol").stats(batch)[:, 0] == pytest.approx(overlaps, abs=1e-12)
 

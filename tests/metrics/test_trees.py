@@ -222,10 +222,12 @@ def test_parse_that_is_none_names_the_text(name, change, message):
     st.integers(1, 6),
     st.sampled_from(["ignore", "worst"]),
     st.sampled_from(["corpus", "segments"]),
+    st.booleans(),
 )
-def test_overlaps_equal_their_slow_twins(corpus, name, depth, noparse, average):
+def test_overlaps_equal_their_slow_twins(corpus, name, depth, noparse, average, effective):
     forest_of, items, kind = OVERLAPS[name]
     options = {"depth": depth, "noparse": noparse, "average": average}
+    options |= {"effective_order": effective}
     metric = families.component("metric", name)(**options)
     score = float(metric.score(metric.stats(batch_of(corpus)).sum(axis=0)))
     expected = oracle.overlap(corpus, forest_of=forest_of, items=items, kind=kind, **options)

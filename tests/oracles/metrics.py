@@ -166,16 +166,35 @@ def recall(segments, n, *, cap=False):
     return min(value, Fraction(1)) if cap else value
 
 
-def qmean(segments, *, recall_cap=False):
-    pa = sum(precision(segments, n) for n in range(1, 5)) / 4
-    ra = sum(recall(segments, n, cap=recall_cap) for n in range(1, 5)) / 4
-    a, b = float(pa) * sbp(segments), float(ra) * srp(segments)
-    return math.sqrt((a * a + b * b) / 2)
+def mean_of_two(a, b, mean):
+    if mean == "h":
+        return 0.0 if 0 in (a, b) else 2 / (1 / a + 1 / b)
+    return {"a": (a + b) / 2, "g": math.sqrt(a * b), "q": math.sqrt((a * a + b * b) / 2)}[mean]
 
 
-def bleu_sbp(segments):
-    product = math.prod(precision(segments, n) for n in range(1, 5))
-    return float(product) ** 0.25 * sbp(segments)
+def orders_of(segments, max_order, effective_order):
+    """The orders; with `effective_order` those of which a hypothesis or a reference has one."""
+    longest = max(max(len(s.hypothesis.words), closest_length(s)) for s in segments)
+    return (
+        range(1, max_order + 1) if not effective_order else range(1, min(max_order, longest) + 1)
+    )
+
+
+def qmean(segments, *, recall_cap=False, max_order=4, mean="q", effective_order=False):
+    orders = orders_of(segments, max_order, effective_order)
+    if not orders:
+        return 0.0
+    pa = sum(precision(segments, n) for n in orders) / len(orders)
+    ra = sum(recall(segments, n, cap=recall_cap) for n in orders) / len(orders)
+    return mean_of_two(float(pa) * sbp(segments), float(ra) * srp(segments), mean)
+
+
+def bleu_sbp(segments, *, max_order=4, effective_order=False):
+    orders = orders_of(segments, max_order, effective_order)
+    if not orders:
+        return 0.0
+    product = math.prod(precision(segments, n) for n in orders)
+    return float(product) ** (1 / len(orders)) * sbp(segments)
 
 
 # Word order
@@ -199,16 +218,29 @@ def permutation(n, links, *, null="inherit", encoding="order"):
     return [order.index(i) + 1 for i in range(n)]
 
 
-def v(p1, p2):
+def v_parts(p1, p2):
     n = len(p1)
     if n < 2:
-        return Fraction(1)
+        return Fraction(1), Fraction(1)
     dist1 = sum(abs(a - b) for a, b in zip(p1, p2, strict=True))
     q1, q2 = [0, *p1], [0, *p2]
     dist2 = sum(abs((q1[i] - q1[i - 1]) - (q2[i] - q2[i - 1])) for i in range(1, n + 1))
     v1 = 1 - Fraction(dist1, n * (n + 1) // 2)
     v2 = 1 - Fraction(dist2, n * n - 1)
-    return Fraction(0) if v2 == 0 else 2 / (1 / v1 + 1 / v2)
+    return v1, v2
+
+
+def v1(p1, p2):
+    return v_parts(p1, p2)[0]
+
+
+def v2(p1, p2):
+    return v_parts(p1, p2)[1]
+
+
+def v(p1, p2):
+    parts = v_parts(p1, p2)
+    return Fraction(0) if parts[1] == 0 else 2 / (1 / parts[0] + 1 / parts[1])
 
 
 def rho(p1, p2):
@@ -235,8 +267,8 @@ def agreement(p1, p2):
 
 
 def ordering_value(p1, p2, *, order="v", scale="linear", tau_lr=False):
-    if order == "v":
-        return float(v(p1, p2))
+    if order in ("v", "v1", "v2"):
+        return float({"v": v, "v1": v1, "v2": v2}[order](p1, p2))
     if tau_lr:
         return 1 - math.sqrt(discordance(p1, p2))
     x = rho(p1, p2) if order == "rho" else 1 - 2 * discordance(p1, p2)
@@ -268,11 +300,13 @@ def ordering(segments, **options):
     return sum(w * x for w, x in zip(weights, values, strict=True)) / sum(weights)
 
 
-def port(segments, *, alpha=0.25, recall_cap=False, **options):
-    a, b = qmean(segments, recall_cap=recall_cap), ordering(segments, **options)
-    if a == 0 or b == 0:
-        return 0.0
-    return 2 / (1 / a + 1 / b**alpha)
+def port(segments, *, alpha=0.25, combination="h", order="v", **options):
+    links = {
+        key: options.pop(key) for key in ("null", "encoding", "scale", "tau_lr") if key in options
+    }
+    b = ordering(segments, order=order, **links)
+    weighted = 0.0 if b == 0 else b**alpha
+    return mean_of_two(qmean(segments, **options), weighted, combination)
 
 
 def damped(segments, *, measure, null="inherit", encoding="rank", refchoice="closest"):

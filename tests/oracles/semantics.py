@@ -39,11 +39,10 @@ def overlap(items, references):
     return [((a & b).total(), (a | b).total()) for a, b in pairs]
 
 
-def ratio(pairs, *, average=False, divisor=None):
+def ratio(pairs, *, average=False):
     if average:
         shares = [Fraction(a, b) for a, b in pairs if b]
-        count = divisor or len(shares)
-        return sum(shares, Fraction(0)) / count if count else Fraction(0)
+        return sum(shares, Fraction(0)) / len(shares) if shares else Fraction(0)
     shared, union = (sum(column) for column in zip(*pairs, strict=True)) if pairs else (0, 0)
     return Fraction(shared, union) if union else Fraction(0)
 
@@ -136,7 +135,7 @@ def dr_stm(hypothesis, reference, *, length=4, average=False):
     for n in range(1, length + 1):
         a, b = paths(nodes, n), paths(reference_nodes, n)
         pairs.append(((a & b).total(), (a | b).total()))
-    return ratio(pairs, average=average, divisor=length)
+    return ratio(pairs, average=average)
 
 
 # Corpora

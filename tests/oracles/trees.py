@@ -42,16 +42,21 @@ def pair_counts(hypothesis, reference):
     return counts
 
 
-def averages(counts, mean):
+def mean_share(shares, mean):
+    if mean == "gm":
+        return float(math.prod(shares)) ** (1 / len(shares)) if shares else 0.0
+    return sum(shares) / len(shares) if shares else 0
+
+
+def effective(counts, effective_order):
+    """Rows [match, hypothesis, reference], if asked for without those that have no item."""
+    return [row for row in counts if row[1] + row[2] or not effective_order]
+
+
+def averages(counts, mean, *, effective_order=False):
     """Mean precision and mean recall of rows [match, hypothesis, reference]."""
-    means = []
-    for column in (1, 2):
-        shares = [ratio(row[0], row[column]) for row in counts]
-        if mean == "gm":
-            means.append(float(math.prod(shares)) ** (1 / len(shares)))
-        else:
-            means.append(sum(shares) / len(shares))
-    return means
+    rows = effective(counts, effective_order)
+    return [mean_share([ratio(row[0], row[k]) for row in rows], mean) for k in (1, 2)]
 
 
 def added(tables):
@@ -73,8 +78,12 @@ def tag_counts(segment, *, pooled=False):
     return best[1]
 
 
-def pos(segments, *, which, mean="gm", pooled=False):
-    precision, recall = averages(added([tag_counts(s, pooled=pooled) for s in segments]), mean)
+def pos(segments, *, which, mean="gm", pooled=False, effective_order=False, f_first=False):
+    counts = added([tag_counts(s, pooled=pooled) for s in segments])
+    precision, recall = averages(counts, mean, effective_order=effective_order)
+    if f_first and which == "F":
+        rows = effective(counts, effective_order)
+        return mean_share([ratio(2 * match, hyp + ref) for match, hyp, ref in rows], mean)
     return {"P": precision, "R": recall, "F": f_score(precision, recall)}[which]
 
 
@@ -168,9 +177,10 @@ def overlap(
     depth=4,
     noparse="ignore",
     average="corpus",
+    effective_order=False,
 ):
     def value(counts):
-        precision, recall = averages(counts, "am")
+        precision, recall = averages(counts, "am", effective_order=effective_order)
         return precision if kind == "precision" else f_score(precision, recall)
 
     tables, scores = [], []

@@ -91,7 +91,10 @@ def score_texts(
                 score=float(statistics.finite_scores(metric, total)),
                 parts=metric.parts(total) | metric.details(batch),
                 segment_scores=np.concatenate(
-                    [metric.score(stats[k : k + SEGMENTS_PER_PART]) for k in starts]
+                    [
+                        metric.segment_scores(stats[k : k + SEGMENTS_PER_PART], total)
+                        for k in starts
+                    ]
                 ),
             )
         )

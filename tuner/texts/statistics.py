@@ -109,8 +109,10 @@ def _numbers(metric: Metric, method: str, answer: Any, shape: tuple[int, ...]) -
     return array
 
 
-def finite_scores(metric: Metric, sums: FloatArray) -> FloatArray:
+def finite_scores(metric: Metric, sums: FloatArray, total: FloatArray | None = None) -> FloatArray:
     """Return the scores (...) of summed statistics (..., K).
+
+    With the `total` of their corpus, the statistics are of its single segments.
 
     Raises
     ------
@@ -118,7 +120,9 @@ def finite_scores(metric: Metric, sums: FloatArray) -> FloatArray:
         One of them is not finite.
     """
     with np.errstate(all="ignore"):
-        scores = np.asarray(metric.score(sums))
+        scores = np.asarray(
+            metric.score(sums) if total is None else metric.segment_scores(sums, total)
+        )
     for place in np.argwhere(~np.isfinite(scores))[:1]:
         raise ScoreError(
             f"metric {metric.name()}{metric.of_package()} is {scores[tuple(place)]} for "

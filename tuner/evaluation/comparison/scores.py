@@ -6,7 +6,7 @@ Results are parts of the document that `compare_systems` returns.
 import itertools
 import timeit
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,10 @@ class Counted:
 
     def segment_scores(self) -> list[FloatArray]:
         """Return for each system (S,): the score of each segment, a mean over replicas."""
-        return [self.metric.score(stats).mean(axis=0) for stats in self.stats]
+        return [
+            self.metric.segment_scores(stats, stats.sum(axis=1, keepdims=True)).mean(axis=0)
+            for stats in self.stats
+        ]
 
 
 def count(material: Material, metrics: Mapping[str, Metric]) -> list[Counted]:
@@ -133,39 +136,12 @@ def in_families(
 
 
 def ordering_scores(names: Sequence[str], counted: Sequence[Counted]) -> list[dict[str, Any]]:
-    """Return Tables 8, 9 and 10: for each system the metrics of `ORDERING`, if counted."""
+    """Return Tables 8, 9 and 10: for each system the metrics of `ORDERING`, in `counted`."""
     scores = {counts.label: counts.corpus_scores() for counts in counted}
-    return (
-        []
-        if not scores
-        else [
-            {"system": name, "scores": {label: scores[label][number] for label in ORDERING}}
-            for number, name in enumerate(names)
-        ]
-    )
-
-
-def part_scores(
-    names: Sequence[str],
-    counted: Sequence[Counted],
-    of_order: Sequence[Counted],
-    parts: Mapping[str, int],
-) -> list[dict[str, Any]]:
-    """Return the scores of every system on each test set, by its number of segments."""
-    ends = np.cumsum([0, *parts.values()])
-    scores = []
-    for name, first, end in zip(parts, ends[:-1], ends[1:], strict=True):
-        part, order = (
-            [replace(x, stats=[stats[:, first:end] for stats in x.stats]) for x in several]
-            for several in (counted, of_order)
-        )
-        rows = [
-            {"metric": counts.label, "system": system, "score": score}
-            for counts in part
-            for system, score in zip(names, counts.corpus_scores(), strict=True)
-        ]
-        scores.append({"name": name, "scores": rows, "ordering": ordering_scores(names, order)})
-    return scores
+    return [
+        {"system": name, "scores": {label: scores[label][number] for label in ORDERING}}
+        for number, name in enumerate(names)
+    ]
 
 
 def ngram_counts(names: Sequence[str], *, qmean: Counted, bleu: Counted) -> list[dict[str, Any]]:

@@ -239,15 +239,18 @@ class MetricScores:
     stats: FloatArray
     likeness: Likeness | None = None
 
-    def oriented(self, stats: FloatArray) -> FloatArray:
-        """Return the scores (...) of statistics (..., K), error metrics negated."""
+    def oriented(self, stats: FloatArray, total: FloatArray | None = None) -> FloatArray:
+        """Return the scores (...) of statistics (..., K), error metrics negated.
+
+        With the sums of their corpus, the statistics are of its single segments.
+        """
         # Adding 0 makes -0 a 0: both are one rank.
-        return np.asarray(self.metric.oriented(finite_scores(self.metric, stats))) + 0.0
+        return np.asarray(self.metric.oriented(finite_scores(self.metric, stats, total))) + 0.0
 
     @cached_property
     def unrounded_scores(self) -> FloatArray:
         """(S, M), higher is better; differences are taken of these."""
-        return self.oriented(self.stats)
+        return self.oriented(self.stats, self.stats.sum(axis=0))
 
     @cached_property
     def segment_scores(self) -> FloatArray:
@@ -477,9 +480,9 @@ def likeness(metric: Metric, batch: Batch, *, judged_segments: IntArray) -> Like
         )
         pair = []
         for part in (alone, against_others):
-            stats = compute_stats(metric, part)
-            scores_of_part = np.asarray(metric.oriented(metric.score(stats)))
-            pair.append(scores_of_part.reshape(segments, -1)[judged_segments])
+            stats = compute_stats(metric, part).reshape(segments, -1, len(metric.stat_names))
+            by_segment = metric.oriented(metric.segment_scores(stats, stats.sum(axis=0)))
+            pair.append(np.asarray(by_segment)[judged_segments])
         scores.append(pair)
     return Likeness.of(
         np.stack([alone[:, 0] for alone, _ in scores]),
