@@ -68,7 +68,7 @@ class Grammar:
             tree = ast.parse(words.strip(), mode="eval").body
         except SyntaxError as fault:
             reason = "it cannot be read on from here" if "syntax" in fault.msg else fault.msg
-            raise fault_at((fault.offset or 1) - 1, reason) from None
+            raise fault_at((fault.offset or len(words)) - 1, reason) from None
         for node in ast.walk(tree):
             if isinstance(node, ast.expr) and (reason := self._fault(node)):
                 raise fault_at(node.col_offset, reason)
