@@ -1,19 +1,24 @@
 """`portmert mert-moses`: mert-moses.pl's command line and files."""
 
 import gzip
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import portmert
+from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.files import LOCK
 from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.dropin._mert_moses_options import read_request
 from portmert.tuner.dropin.mert import main as mert_shim
 from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs.folder import open_run
 from portmert.tuner.search import averaging
 from portmert.tuner.weights.feature_weights import read_weights
@@ -281,7 +286,28 @@ def test_replicas_share_the_first_decoding(tmp_path):
     options = ["--replicas=2", "--maximum-iterations=2"]
     result = tune(folder, *options)
     one, two = folder / "replica-1", folder / "replica-2"
-    assert result.stdout.count("tuned: ") == 2
+    assert result.stdout.count("tuned: ") == 3
+    document = json.loads((folder / "result.json").read_text())
+    shares = [
+        {name: np.array(values) / np.sum(np.abs(np.concatenate(list(weights.values()))))
+         for name, values in weights.items()}
+        for weights in (
+            {name: values for name, values in read_weights(path / "moses.ini").values.items()
+             if name != "UnknownWordPenalty0"} for path in (one, two, folder)
+        )
+    ]  # fmt: skip
+    for name, values in shares[2].items():
+        mean = (shares[0][name] + shares[1][name]) / 2
+        assert values == pytest.approx(mean, abs=1e-4)  # moses.ini has few digits
+        assert document["weights"][name]["mean"] == pytest.approx(mean, abs=1e-4)
+    assert [row["folder"] for row in document["replicas"]] == ["replica-1", "replica-2"]
+    lists = read_nbest([folder / "average.best15.out.gz"], Vocabulary(), segments=40)
+    outputs = [" ".join(lists.texts.words(row)) for row in lists.offsets[:-1]]
+    score = portmert.score(outputs, [(RECORDED / "dev.tgt").read_text().splitlines()])
+    assert document["average"]["dev_score"] == pytest.approx(score.score, abs=1e-12)
+    header = (folder / "moses.ini").read_text()
+    assert f"# BLEU {document['average']['dev_score']:.6f} on dev" in header
+    assert "# This score is of the decoder's own best output\n" in header
     assert result.stderr.count("skipped decoder run 1") == 1
     assert (one / "run1.out").read_bytes() == (two / "run1.out").read_bytes()
     assert (one / "weights.txt").read_text() != (two / "weights.txt").read_text()

@@ -86,6 +86,6 @@ def command(context: click.Context) -> None:
     announce_compiling()
     with notices_to(VOICE.say):
         results = run(request)
-    for path, score in results:
-        click.echo(f"{request.scorer.metric.signature}: {score}")
-        click.echo(f"tuned: {path}")
+    for tuned in results:
+        click.echo(f"{request.scorer.metric.signature}: {tuned.score}")
+        click.echo(f"tuned: {tuned.path}")

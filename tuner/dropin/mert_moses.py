@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -24,19 +24,22 @@ from ..base.errors import InputError, StateError, suggest
 from ..base.files import copy_file, locked, make_folder, writing
 from ..base.programs import Command
 from ..base.programs import run as run_program
-from ..base.warn import collected_notices, notice, warn
+from ..base.warn import collected_notices, notice, notices_behind, warn
 from ..components import registry
 from ..decoders._shards import lines_of
 from ..decoders.moses import Moses
 from ..executors.opening import opened
 from ..nbest.check import score_fault, warn_of_few
-from ..nbest.model import NBest
+from ..nbest.model import NBest, new_outputs
 from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from ..runs.config import Tune
+from ..runs.folder import RunFolder
 from ..runs.loop import Loop
-from ..runs.records import IterationScores, IterationSearch
+from ..runs.promises import DECODED, PREDICTED
+from ..runs.records import IterationScores, IterationSearch, Scored
+from ..runs.replicas import of_replicas, write_result
 from ..runs.result import Iteration, best_iteration
-from ..search.averaging import weight_change
+from ..search.averaging import averaged, weight_change
 from ..search.constraints import moves
 from ..search.list_statistics import moses_stats
 from ..search.results import Optimized
@@ -52,15 +55,40 @@ from ._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder, StepRecord
 from ._mert_moses_options import MertRequest
 from .extractor import extract
 
+FIRST = "run1"
+"""The name of the first decoding."""
 SEEDS = 10**6
 """Steps of a run draw from this many seeds, so that runs of different seeds share none."""
 
 
-def run(request: MertRequest) -> list[tuple[Path, str]]:
-    """Tune as asked; return the tuned moses.ini and its score as printed, of each replica.
+class Tuned(NamedTuple):
+    """A tuned moses.ini.
+
+    Parameters
+    ----------
+    path, score
+        The file, and its score as it is printed there.
+    weights
+        Its weights.
+    best
+        The iteration that they are of; None for an average.
+    stopped
+        Why the loop ended.
+    """
+
+    path: Path
+    score: str
+    weights: FeatureWeights
+    best: Iteration | None = None
+    stopped: str = ""
+
+
+def run(request: MertRequest) -> list[Tuned]:
+    """Tune as asked; return each tuned moses.ini.
 
     Replicas are in folders of their own below that of the request, `replica-1` and so on. Each
-    has a seed of its own; they share the filtered model and the first decoding.
+    has a seed of its own; they share the filtered model and the first decoding. The last
+    moses.ini, in the folder of the request, has the average of their weights.
 
     Raises
     ------
@@ -69,7 +97,7 @@ def run(request: MertRequest) -> list[tuple[Path, str]]:
     """
     folders = [request.folder]
     if request.replicas > 1:
-        folders += [request.folder / f"replica-{n}" for n in range(1, request.replicas + 1)]
+        folders += [RunFolder(request.folder).replica(n) for n in range(1, request.replicas + 1)]
     with ExitStack() as locks:
         for folder in folders:
             make_folder(folder)
@@ -82,17 +110,49 @@ def run(request: MertRequest) -> list[tuple[Path, str]]:
         with using(threads=request.threads), opened(request.executor):
             if request.replicas == 1:
                 return [_Run(request, config).result()]
-            results = []
-            for replica, folder in enumerate(folders[1:], 1):
-                notice(f"replica {replica} of {request.replicas}")
-                seed = streams.replica(request.seed, replica)
-                replica_request = replace(request, folder=folder, seed=seed)
-                if replica > 1 and not (request.go_on and (folder / FINISHED).is_file()):
-                    for path in (*_lists(replica_request, 1), folder / "run1.out"):
-                        copy_file(folders[1] / path.name, path)
-                    replica_request = replace(replica_request, skip_decoder=True, go_on=False)
-                results.append(_Run(replica_request, config).result())
-            return results
+            results = [
+                _replica(replace(request, folder=folder), number, config)
+                for number, folder in enumerate(folders[1:], 1)
+            ]
+            return [*results, _average(request, config, results)]
+
+
+def _replica(request: MertRequest, number: int, config: Path) -> Tuned:
+    """Tune once more, from the first decoding of the first replica."""
+    seed = streams.replica(request.seed, number)
+    with notices_behind(f"replica {number}"):
+        if number > 1 and not (request.go_on and (request.folder / FINISHED).is_file()):
+            first = RunFolder(request.folder.parent).replica(1)
+            for path in (*_lists(request, FIRST), request.folder / f"{FIRST}.out"):
+                copy_file(first / path.name, path)
+            request = replace(request, skip_decoder=True, go_on=False)
+        return _Run(replace(request, seed=seed), config).result()
+
+
+def _average(request: MertRequest, config: Path, results: Sequence[Tuned]) -> Tuned:
+    """Average the weights of the replicas, decode with them, and write result.json."""
+    average = _Run(replace(request, go_on=False), config)
+    limits = mert.constraints_of(average.names, request.active, request.positive)
+    every = [result.weights for result in results]
+    weights = averaged(every, constraints=limits)
+    scored = average.of_average(weights)
+    rows = [
+        {
+            "folder": result.path.parent.name,
+            "seed": streams.replica(request.seed, number),
+            "dev_score": result.best.dev_score,
+            "best_iteration": result.best.number,
+            "stopped": result.stopped,
+        }
+        for number, result in enumerate(results, 1)
+        if result.best is not None
+    ]
+    metric = request.scorer.metric
+    document = write_result(
+        request.folder, metric, rows, every, (scored, None, None), scores=("dev_score",)
+    )
+    notice(of_replicas(document, metric))
+    return average.written(weights, scored.score, 0, is_decoded=True)
 
 
 class _StepLists:
@@ -107,8 +167,7 @@ class _StepLists:
     def __init__(self, files: StepFolder, metric: Metric, aggregate: int) -> None:
         self.files, self.metric, self.aggregate = files, metric, aggregate
         self.steps: dict[int, DatLists] = {}
-        self._merged: tuple[int, DatLists] | None = None
-        self._counts: dict[range, int] = {}
+        self._merged: tuple[range, DatLists] | None = None
 
     def used(self, step: int) -> range:
         """Return the steps whose lists a step uses, as mert-moses.pl does."""
@@ -129,20 +188,27 @@ class _StepLists:
 
     def merged(self, number: int) -> tuple[DatLists, StatTable]:
         """Return the lists that a step uses, and their statistics."""
-        if self._merged is None or self._merged[0] != number:
-            lists = merge_dat([self.of(step) for step in self.used(number)])
-            self._merged = number, lists
-            self._counts[self.used(number)] = len(lists.features)
+        steps = self.used(number)
+        if self._merged is None or self._merged[0] != steps:
+            self._merged = steps, self._merge(steps)
         lists = self._merged[1]
         return lists, StatTable(moses_stats(lists, self.metric))
 
-    def counts(self, number: int) -> tuple[int, int]:
-        """Return how many hypotheses a step uses, and how many of them its own list added."""
-        earlier, all_used = self.used(number)[:-1], len(self.merged(number)[0].features)
-        if earlier and earlier not in self._counts:
-            lists = merge_dat([self.of(step) for step in earlier])
-            self._counts[earlier] = len(lists.features)
-        return all_used, all_used - self._counts.get(earlier, 0)
+    def counts(self, number: int) -> tuple[int, int, float]:
+        """Return how many hypotheses a step uses, how many its own list added, and of its outputs.
+
+        The last number is the share of segments whose output is in no earlier list.
+        """
+        steps, before, new = self.used(number)[:-1], 0, 1.0
+        if steps:
+            is_last = self._merged is not None and self._merged[0] == steps
+            earlier = self._merged[1] if is_last and self._merged else self._merge(steps)
+            before, new = len(earlier.features), new_outputs(earlier, self.of(number))
+        after = len(self.merged(number)[0].features)
+        return after, after - before, new
+
+    def _merge(self, steps: range) -> DatLists:
+        return merge_dat([self.of(step) for step in steps])
 
     def add_strings_around(self, number: int, weights: FeatureWeights) -> None:
         """Add nothing: there are no search graphs."""
@@ -212,8 +278,8 @@ class _Run(Loop):
 
     # The loop.
 
-    def result(self) -> tuple[Path, str]:
-        """Make all steps, then the tuned configuration; return it and its printed score."""
+    def result(self) -> Tuned:
+        """Make all steps, then the tuned configuration."""
         for note in self.request.scorer.notes:
             notice(note)
         self._read_finished()
@@ -226,14 +292,37 @@ class _Run(Loop):
             weights = self.weights_of(last.number)
             self._keep(last.number, record, weights, last.dev_score, [stopped])
         chosen = self._chosen(iterations)
-        score = self._printed(chosen.dev_score)
         step = chosen.number - (not chosen.is_decoded)
+        tuned = self.written(
+            self.weights_of(chosen.number), chosen.dev_score, step, is_decoded=chosen.is_decoded
+        )
         if chosen.is_decoded:
-            notice(f"copying weights from best iteration ({step}, {score}) to moses.ini")
-        weights = self.weights_of(chosen.number)
-        self._write_config("moses.ini", weights, score, step, config=self.request.config)
+            notice(f"copying weights from best iteration ({step}, {tuned.score}) to moses.ini")
         self.files.write(FINISHED, f"{self.finished}\n")
-        return self.folder / "moses.ini", score
+        return tuned._replace(best=chosen, stopped=stopped)
+
+    def written(
+        self, weights: FeatureWeights, dev_score: float, step: int, *, is_decoded: bool
+    ) -> Tuned:
+        """Write the tuned configuration."""
+        score = self._printed(dev_score)
+        self._write_config(
+            "moses.ini",
+            weights,
+            score,
+            step,
+            is_decoded=is_decoded,
+            config=self.request.config,
+        )
+        return Tuned(self.folder / "moses.ini", score, weights)
+
+    def of_average(self, weights: FeatureWeights) -> Scored:
+        """Decode the dev set under the average of replicas, and score the output."""
+        notice("decoding the dev set under the averaged weights")
+        self._decode("average", weights)
+        lists = self._counted("average", weights)
+        total = lists.stats[lists.offsets[:-1]].sum(axis=0)
+        return Scored(float(finite_scores(self.metric, total)), self.metric.parts(total))
 
     def _chosen(self, iterations: tuple[Iteration, ...]) -> Iteration:
         """Return the iteration whose weights are the result.
@@ -258,7 +347,7 @@ class _Run(Loop):
 
     def say(self, iteration: Iteration) -> None:
         """Show an iteration, unless an earlier call did."""
-        if iteration.number > self.finished:
+        if iteration.number >= self.first:
             notice(iteration.as_line(self.metric))
 
     # Decoding.
@@ -300,15 +389,15 @@ class _Run(Loop):
         if self.request.skip_decoder and number == self.first:
             notice(f"skipped decoder run {number}")
         else:
-            self._decode(number, weights)
+            self._decode(f"run{number}", weights)
         self.lists.add(number, self._extract(number, weights))
         # Where the search begins, the lowest random weights and the highest.
         starts = (self.files.vector(weights), *self.ranges)
         text = "".join(" ".join(map(_program.number, row)) + "\n" for row in starts)
         self.files.write("init.opt", text, step=number)
 
-    def _decode(self, step: int, weights: FeatureWeights) -> None:
-        if step == 1:
+    def _decode(self, name: str, weights: FeatureWeights) -> None:
+        if name == FIRST:
             # Absolute weights found by mert add to 1; those of the first decoding must, too.
             size = float(np.abs(self.files.vector(weights)).sum()) or 1.0
             weights = FeatureWeights(
@@ -317,8 +406,8 @@ class _Run(Loop):
                     for name, values in weights.values.items()
                 }
             )
-        nbest, *samples = _lists(self.request, step)
-        first_of_config = step == 1 and self.request.config_weights_first
+        nbest, *samples = _lists(self.request, name)
+        first_of_config = name == FIRST and self.request.config_weights_first
         self.decoder.write_lists(
             None if first_of_config else weights,
             {
@@ -327,7 +416,7 @@ class _Run(Loop):
                 "out": nbest,
                 "workdir": self.folder / "decoder",
             },
-            best=self.folder / f"run{step}.out",
+            best=self.folder / f"{name}.out",
             sampled=(samples[0], self.request.lattice_samples) if samples else None,
             links="links" in self.request.scorer.metric.needs,
         )
@@ -335,28 +424,11 @@ class _Run(Loop):
     # Counting and searching.
 
     def _extract(self, step: int, weights: FeatureWeights) -> DatLists:
-        paths = _lists(self.request, step)
-        for path in paths:
-            if not path.is_file():
-                raise StateError(f"{path}: is not there; leave out --skip-decoder")
         with collected_notices() as notes:
-            lists, nbest = extract(
-                paths,
-                self.request.references,
-                self.request.scorer,
-                dense=self.decoder.dense_features,
-            )
-        if lists.feature_names != self.names:
-            raise InputError(
-                f"{paths[0]}: features {' '.join(mert.column_names(lists.feature_names))}, but "
-                f"the decoder said {' '.join(mert.column_names(self.names))}"
-            )
-        if fault := score_fault(nbest, weights).text:
-            warn(f"run {step}: {fault}")
-        lists = merge_dat([lists])
+            lists = self._counted(f"run{step}", weights)
         write_features(lists, self.folder / f"run{step}.features.dat")
         write_scores(lists, self.folder / f"run{step}.scores.dat")
-        scorer = f"Scorer type: {self.request.scorer.metric.signature}"
+        scorer = f"Scorer type: {self.metric.signature}"
         notes_text = "".join(f"{note}\n" for note in (scorer, *notes))
         self.files.write("extract.err", notes_text, step=step)
         self.files.write("extract.out", "", step=step)
@@ -364,9 +436,31 @@ class _Run(Loop):
             notice(note)
         return lists
 
+    def _counted(self, name: str, weights: FeatureWeights) -> DatLists:
+        """Return the lists of a decoding with their statistics."""
+        paths = _lists(self.request, name)
+        for path in paths:
+            if not path.is_file():
+                raise StateError(f"{path}: is not there; leave out --skip-decoder")
+        lists, nbest = extract(
+            paths,
+            self.request.references,
+            self.request.scorer,
+            dense=self.decoder.dense_features,
+        )
+        if lists.feature_names != self.names:
+            raise InputError(
+                f"{paths[0]}: features {' '.join(mert.column_names(lists.feature_names))}, but "
+                f"the decoder said {' '.join(mert.column_names(self.names))}"
+            )
+        if fault := score_fault(nbest, weights).text:
+            warn(f"{name}: {fault}")
+        self.fault = fault
+        return merge_dat([lists])
+
     @cached_property
     def folds(self) -> IntArray:
-        """The folds with which every search holds segments out."""
+        """The folds of the segments, see `Optimizer.folds_of`."""
         return self.optimizer.folds_of(self.size, self._seed(1))
 
     def _seed(self, step: int) -> int:
@@ -377,8 +471,14 @@ class _Run(Loop):
     def scores_of(self, number: int) -> IterationScores:
         """Return the scores of the decoder's output in a step."""
         if number not in self.records:
-            hypotheses, new = self.lists.counts(number)
-            scores = replace(self._scores(number), hypotheses=hypotheses, new=new)
+            hypotheses, new, outputs = self.lists.counts(number)
+            scores = replace(
+                self._scores(number),
+                hypotheses=hypotheses,
+                new=new,
+                new_outputs=outputs,
+                fault=self.fault,
+            )
             self.records[number] = StepRecord(scores=scores, search=None)
         return self.records[number].scores
 
@@ -523,7 +623,7 @@ class _Run(Loop):
         for name in (
             f"run{last}.mert.log",
             f"run{last}.weights.txt",
-            *(path.name for path in _lists(self.request, last)),
+            *(path.name for path in _lists(self.request, f"run{last}")),
         ):
             self.files.demand(name, last)
         for step in range(1, last + 1):
@@ -603,6 +703,7 @@ class _Run(Loop):
         score: str,
         step: int,
         *,
+        is_decoded: bool = False,
         config: Path | None = None,
     ) -> None:
         scorer = self.request.scorer
@@ -610,6 +711,7 @@ class _Run(Loop):
             f"MERT optimized configuration\n"
             f"decoder {self.request.program}\n"
             f"{scorer.name} {score} on dev {self.request.source}\n"
+            f"This score is {DECODED if is_decoded else PREDICTED}\n"
             f"We were before running iteration {step}\n"
             f"finished {datetime.now(UTC):%a %b %d %H:%M:%S UTC %Y}\n"
             f"portmert {portmert.__version__}, {scorer.metric.signature}"
@@ -622,12 +724,10 @@ class _Run(Loop):
             out.write(content)
 
 
-def _lists(request: MertRequest, step: int) -> list[Path]:
-    """Return a step's lists: n-best, and samples of lattices where asked for."""
+def _lists(request: MertRequest, name: str) -> list[Path]:
+    """Return the lists of a decoding: n-best, and samples of lattices where asked for."""
     kinds = {"best": request.nbest, "lsamp": request.lattice_samples}
-    return [
-        request.folder / f"run{step}.{kind}{size}.out.gz" for kind, size in kinds.items() if size
-    ]
+    return [request.folder / f"{name}.{kind}{size}.out.gz" for kind, size in kinds.items() if size]
 
 
 def _filtered(request: MertRequest) -> Path:

@@ -328,3 +328,15 @@ def _features_text(nbest: NBest, row: int, printed: dict[float, str]) -> str:
             name = sparse.names[sparse.columns[entry]]
             parts.append(f"{name}= {shortest(float(sparse.values[entry]))}")
     return " ".join(parts)
+
+
+def new_outputs(earlier: NBest, last: NBest) -> float:
+    """Return the share of segments whose first hypothesis in a list is in no earlier list."""
+    if earlier.feature_names != last.feature_names:
+        return 1.0
+    firsts = last.features[last.offsets[:-1]]
+    is_equal = np.ones(len(earlier.features), dtype=bool)
+    segments = np.repeat(np.arange(len(earlier)), np.diff(earlier.offsets))
+    for column, values in zip(earlier.features.T, firsts.T, strict=True):
+        is_equal &= column == values[segments]
+    return 1.0 - float(np.logical_or.reduceat(is_equal, earlier.offsets[:-1]).mean())

@@ -40,6 +40,7 @@ from .config import Experiment
 from .folder import ANNOTATION_NAME, CONFIG_NAME, RunFolder, Shared, open_run, today
 from .lists import ListMerger
 from .loop import Loop
+from .promises import DECODED, PREDICTED
 from .records import IterationScores, IterationSearch
 from .result import FEWEST, Iteration, Result, best_iteration
 
@@ -153,7 +154,7 @@ class _Run(Loop):
         """Iterate, then write the weights and scores."""
         notice(f"{self.experiment.path}: {self.metric.signature}, seed {self.tune.seed}")
         iterations, stopped = self.iterations()
-        warnings = self._warnings(len(iterations))
+        warnings = self._warnings(len(iterations)) + self.doubts
         if line := self.cut_short(iterations[-1], stopped):
             self.folder.log(line)
             warnings.append(line)
@@ -250,6 +251,8 @@ class _Run(Loop):
             held_out=held_out,
             hypotheses=self.lists.count(number),
             new=self.lists.new,
+            new_outputs=self.lists.new_outputs,
+            fault=self.lists.fault,
             warnings=warnings,
             left_out=left_out,
         )
@@ -375,14 +378,15 @@ class _Run(Loop):
     def _start_test_folder(self, best: int) -> Path:
         return self.folder.path / ("test" if best == 1 else "test-start")
 
-    def _write_weights(self, weights: FeatureWeights, dev_score: float) -> tuple[Path, Path]:
+    def _write_weights(self, weights: FeatureWeights, best: Iteration) -> tuple[Path, Path]:
         """Write the tuned weights and the decoder's configuration; return the two files."""
         weights_path = self.folder.path / "weights.json"
         config_path = self.folder.path / CONFIG_NAME
         write_text(weights_path, weights.to_json() + "\n")
         header = (
             f"Tuned by portmert {portmert.__version__} on {self.experiment.metric.signature}: "
-            f"dev score {dev_score:.6f}, seed {self.experiment.tune.seed}, {today()}"
+            f"dev score {best.dev_score:.6f} ({DECODED if best.is_decoded else PREDICTED}), "
+            f"seed {self.experiment.tune.seed}, {today()}"
         )
         self.experiment.decoder.write_config(weights, config_path, header=header)
         return weights_path, config_path
@@ -393,7 +397,7 @@ class _Run(Loop):
         experiment, path = self.experiment, self.folder.path
         best, first = best_iteration(iterations, experiment.metric), iterations[0]
         unseen, weights = self.unseen_of_best(iterations), self.weights_of(best.number)
-        weights_path, config_path = self._write_weights(weights, best.dev_score)
+        weights_path, config_path = self._write_weights(weights, best)
         test = self.evaluator.test(weights, path / "test")
         start_test = self._start_test(test, best.number)
         self.folder.clear_scratch()

@@ -9,7 +9,7 @@ from ..base.errors import counted
 from ..base.warn import notice
 from ..graphs.collection import drawn_around
 from ..nbest.check import score_fault
-from ..nbest.model import NBest, model_scores
+from ..nbest.model import NBest, model_scores, new_outputs
 from ..nbest.read import merge
 from ..search.list_statistics import statistics_table
 from ..search.stat_table import StatTable
@@ -43,6 +43,8 @@ class ListMerger:
     ----------
     new : int
         How many hypotheses the list of the last iteration added.
+    new_outputs : float
+        The share of segments whose first hypothesis there was in no earlier list.
     fault : str
         What is wrong with the scores in the list of the last iteration; what is not listed is
         said of the first list.
@@ -55,6 +57,7 @@ class ListMerger:
         self._merged: NBest | None = None
         self._count = 0
         self.new = 0
+        self.new_outputs = 1.0
         self.fault = ""
         self._has_unlisted = False
         self._added: set[Path] = set()
@@ -68,6 +71,8 @@ class ListMerger:
             self._count += 1
             before = 0 if self._merged is None else len(self._merged.texts)
             last = self._without_listed(self._read(self._count))
+            if self._merged is not None:
+                self.new_outputs = new_outputs(self._merged, last)
             self._merged = last if self._merged is None else merge([self._merged, last])
             self.new = len(self._merged.texts) - before
         return self._read(number)

@@ -16,7 +16,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..base.errors import counted
-from ..base.warn import notice, warn_of
+from ..base.warn import notice, warn, warn_of
 from ..nbest.model import NBest, best_hypotheses
 from ..search.averaging import step_share, weight_change
 from ..search.optimizers._base import Optimizer
@@ -26,6 +26,7 @@ from ..search.unseen import chosen_by_others, gain_of, scores_without_folds
 from ..search.weight_search import Setup, find_weights
 from ..weights.feature_weights import FeatureWeights
 from .config import Tune
+from .promises import cause, promise_of
 from .records import IterationScores, IterationSearch, NextStep
 from .result import (
     FEWEST,
@@ -64,6 +65,11 @@ class Loop(ABC):
         When the loop stops.
     fewest
         Decodings before the gain may end the loop.
+
+    Attributes
+    ----------
+    doubts
+        Warnings of outputs that are not what the lists promised.
     """
 
     def __init__(
@@ -73,6 +79,7 @@ class Loop(ABC):
         self.metric = metric
         self.optimizer = optimizer
         self.fewest = fewest
+        self.doubts: list[str] = []
 
     # What a subclass says.
 
@@ -81,7 +88,7 @@ class Loop(ABC):
     @property
     @abstractmethod
     def folds(self) -> IntArray:
-        """The (S,) folds with which every search of the loop holds out the segments tuned on."""
+        """The (S,) folds of the segments tuned on, see `Optimizer.folds_of`."""
 
     @property
     def tuned(self) -> IntArray | None:
@@ -150,6 +157,7 @@ class Loop(ABC):
             number = len(iterations) + 1
             self.decode(number)
             iterations.append(self._scored(number))
+            self._compare_with_promise(iterations)
             stopped = self.stop_reason(iterations, number - 1)
             if stopped is None:
                 iterations[-1] = self._searched(iterations)
@@ -200,8 +208,36 @@ class Loop(ABC):
 
     # Scores.
 
+    def _compare_with_promise(self, iterations: Sequence[Iteration]) -> None:
+        """Warn if the decoder's output is not what the lists promised of its weights."""
+        promise = iterations[-1].promise
+        if promise is None or not promise.error:
+            return
+        scores, before = (self.scores_of(iteration.number) for iteration in iterations[:-3:-1])
+        is_same = (scores.dev_score, scores.without) == (before.dev_score, before.without)
+        line = cause(
+            promise,
+            self.metric,
+            mismatch=scores.fault,
+            new_share=scores.new_outputs,
+            is_same=is_same,
+        )
+        if not line:
+            return
+        line = f"iteration {iterations[-1].number}: {promise.text(self.metric)}: {line}"
+        if scores.new_outputs and not is_same and not scores.fault:  # as in any tuning
+            notice(line)
+            return
+        self.doubts.append(line)
+        warn(line)
+
     def _scored(self, number: int) -> Iteration:
-        scores = self.scores_of(number)
+        scores, promise = self.scores_of(number), None
+        if number > 1 and (search := self.search_of(number - 1)).next_without is not None:
+            promise = promise_of(
+                (search.next_score, np.array(search.next_without)),
+                (scores.dev_score, np.array(scores.without)),
+            )
         return Iteration(
             number,
             scores.hypotheses,
@@ -209,6 +245,7 @@ class Loop(ABC):
             scores.dev_score,
             None if scores.held_out is None else scores.held_out.score,
             unseen_score=scores.unseen_score,
+            promise=promise,
         )
 
     def unseen(self, number: int, dev_score: float) -> float | None:
@@ -325,7 +362,10 @@ class Loop(ABC):
             rows = rows if self.tuned is None else rows[self.tuned]
             stats.need(rows)
             tables.append(stats.take(rows))
-        step = NextStep(next_score=float(metric.score(tables[1].sum(axis=0))))
+        step = NextStep(
+            next_score=float(metric.score(tables[1].sum(axis=0))),
+            next_without=tuple(scores_without_folds(metric, tables[1], self.folds).tolist()),
+        )
         if result.unseen is None:
             return step
         if not share < 1 / last.number:  # a step that was cut short says little of the way ahead
@@ -346,5 +386,4 @@ class Loop(ABC):
             step,
             excess=excess,
             excess_without=tuple(map(tuple, by_fold.tolist())),
-            next_without=tuple(scores_without_folds(metric, tables[1], folds).tolist()),
         )

@@ -39,7 +39,9 @@ class Scored:
 class IterationScores:
     """What scores.json says of the decoder's output in an iteration.
 
-    `hypotheses` counts the distinct ones in all lists so far, `new` those that this list added.
+    `hypotheses` counts the distinct ones in all lists so far, `new` those that this list added;
+    `new_outputs` is the share of segments whose output was in no earlier list. `fault` is what is
+    wrong with the scores in the list.
     """
 
     metric: str
@@ -50,6 +52,8 @@ class IterationScores:
     held_out: Scored | None
     hypotheses: int
     new: int
+    new_outputs: float = 1.0
+    fault: str = ""
     warnings: tuple[str, ...] = ()
     left_out: int = 0
 

@@ -214,6 +214,18 @@ def write_result(
     return content
 
 
+def of_replicas(document: Mapping[str, Any], metric: Metric) -> str:
+    """Return a line of the scores in result.json, of the replicas and of their average."""
+    display, scores, spread = metric.display, document["dev_score"], ""
+    if scores["sd"] is not None:
+        spread = f" (standard deviation {display.shown_spread(scores['sd'])})"
+    return (
+        f"{counted(len(document['replicas']), 'replica')}: {display.labelled('dev')} "
+        f"{display.shown(scores['mean'])}{spread}, averaged weights "
+        f"{display.shown(document['average']['dev_score'])}"
+    )
+
+
 def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
     """Return mean and standard deviation; None where a score is missing."""
     values = [score for score in scores if score is not None]
@@ -360,14 +372,7 @@ class _Tunings:
             left_out=sum(map(len, experiment.joined.left_out)),
             before=before,
         )
-        display, scores = experiment.metric.display, document["dev_score"]
-        mean, spread = display.shown(scores["mean"]), ""
-        if scores["sd"] is not None:
-            spread = f" (standard deviation {display.shown_spread(scores['sd'])})"
-        notice(
-            f"{counted(len(results), 'replica')}: {display.labelled('dev')} {mean}{spread}, "
-            f"averaged weights {display.shown(average[0].score)}"
-        )
+        notice(of_replicas(document, experiment.metric))
         return Replicas(weights, document, experiment.metric, path, tuple(results))
 
     def _forget_another_average(self, weights: FeatureWeights) -> None:

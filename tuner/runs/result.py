@@ -10,6 +10,7 @@ from ..base.errors import counted
 from ..search.results import Confidence
 from ..weights.feature_weights import FeatureWeights
 from . import config
+from .promises import Promise
 from .records import Scored
 
 FEWEST = 3
@@ -49,6 +50,8 @@ class Iteration:
     is_decoded
         False for weights that were found at the end of the run and not decoded: `dev_score` is
         then the score of the best hypotheses in all lists.
+    promise
+        What the lists promised of these weights before they were decoded; None for the start.
     """
 
     number: int
@@ -63,6 +66,7 @@ class Iteration:
     gain: float | None = None
     gain_error: float | None = None
     is_decoded: bool = True
+    promise: Promise | None = None
 
     @property
     def real_score(self) -> float:
@@ -87,8 +91,10 @@ class Iteration:
             line += f", held out {metric.shown(self.held_out_score):>6}"
         if self.unseen_score is not None:
             line += f", unseen {metric.shown(self.unseen_score):>6}"
+        if self.promise is not None:
+            line += f" ({self.promise.text(metric)})"
         if not self.is_decoded:
-            line += "; not decoded"
+            line += " (predicted, not decoded)"
         if self.start_score is None or self.optimized_score is None:
             return line
         return (

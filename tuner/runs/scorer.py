@@ -181,7 +181,7 @@ class Evaluator:
 
     @cached_property
     def folds(self) -> IntArray:
-        """The (S,) folds with which every search of the run holds out the segments tuned on."""
+        """The (S,) folds of the segments tuned on, see `Optimizer.folds_of`."""
         count = len(self.references if self.tuned is None else self.tuned)
         seed = streams.iteration(self.experiment.tune.seed, 1)
         return self.experiment.optimizer.folds_of(count, seed)

@@ -138,6 +138,20 @@ def scores_without_folds(metric: Metric, tables: FloatArray, folds: IntArray) ->
     return finite(oriented_scores(metric, np.stack(sums)))
 
 
+def error_without_folds(without: FloatArray) -> float:
+    """Return the standard error of a value, a delete-a-group jackknife.
+
+    Parameters
+    ----------
+    without : (K,) float64
+        The value without each of K folds.
+    """
+    count = len(without)
+    if count < 2:
+        return 0.0
+    return float(((count - 1) / count * np.square(without - without.mean()).sum()) ** 0.5)
+
+
 def chosen_by_others(values: FloatArray, without: FloatArray, folds: IntArray) -> float:
     """Estimate the best of several candidates: other folds choose one, each fold judges it.
 

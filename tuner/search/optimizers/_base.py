@@ -24,6 +24,9 @@ from ..metric_scale import rescaled
 from ..problem import TuningProblem
 from ..unseen import Unseen, middle_estimate
 
+FOLDS = 10
+"""Folds of an optimizer that holds no segments out."""
+
 
 @dataclass(frozen=True)
 class SearchResult:
@@ -125,8 +128,11 @@ class Optimizer(Component):
     should then not have been found on these segments."""
 
     def folds_of(self, segments: int, seed: int) -> IntArray:  # noqa: ARG002  not all hold out
-        """Return the (S,) folds with which the first search of a seed holds segments out."""
-        return np.zeros(segments, dtype=np.int64)
+        """Return the (S,) folds with which the first search of a seed holds segments out.
+
+        If it holds none out: tenths of the segments, by which standard errors are told.
+        """
+        return np.arange(segments) * min(segments, FOLDS) // max(segments, 1)
 
     @abstractmethod
     def search(

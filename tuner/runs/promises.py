@@ -1,0 +1,87 @@
+"""What the lists promised of an iteration's weights, and what the decoder then made of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, Metric
+
+from ..search.unseen import error_without_folds
+
+DECODED = "of the decoder's own best output"
+PREDICTED = "what the lists promise; nothing was decoded with these weights"
+"""Of which output a score of weights is."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The score of weights on the lists before they were decoded, and the score of the output.
+
+    Parameters
+    ----------
+    predicted, decoded
+        On the metric's own scale.
+    error
+        The standard error of their difference.
+    """
+
+    predicted: float
+    decoded: float
+    error: float
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the two differ by no more than the standard error."""
+        return abs(self.decoded - self.predicted) <= self.error
+
+    def text(self, metric: Metric) -> str:
+        """Return both scores and the error as one reads them."""
+        shown = metric.shown
+        error = f" ± {metric.display.shown_spread(self.error)}" if self.error else ""
+        return f"predicted {shown(self.predicted)}, decoded {shown(self.decoded)}{error}"
+
+
+def promise_of(predicted: tuple[float, FloatArray], decoded: tuple[float, FloatArray]) -> Promise:
+    """Return the two scores of one iteration's weights, with the error of the difference.
+
+    Parameters
+    ----------
+    predicted, decoded : score and (K,) float64
+        The score, and the oriented score without each of K folds of segments. With one fold there
+        is no error.
+    """
+    error = error_without_folds(np.asarray(decoded[1]) - predicted[1])
+    return Promise(predicted[0], decoded[0], error)
+
+
+def cause(
+    promise: Promise, metric: Metric, *, mismatch: str = "", new_share: float, is_same: bool
+) -> str:
+    """Return the likely cause if a promise was not kept; "" if it was.
+
+    Parameters
+    ----------
+    mismatch
+        What is wrong with the decoder's scores, see `nbest.check.model_score_mismatch`.
+    new_share
+        The share of segments whose output was in no list before.
+    is_same
+        Whether the output is what the weights before gave, though the lists promised another.
+    """
+    if promise.is_kept:
+        return ""
+    if mismatch:
+        return f"the decoder chose by other weights: {mismatch}"
+    if is_same:
+        return "the output did not change with the weights: do they reach the decoder?"
+    is_lower = metric.oriented(promise.decoded) < metric.oriented(promise.predicted)
+    if new_share > 0:
+        tendency = "worse" if is_lower else "better"
+        return (
+            f"{new_share:.0%} of the output was in no list before, and is {tendency} than what "
+            f"the lists held; more decodings bring the two together"
+        )
+    return (
+        "the output was in the lists, but is not what these weights choose from them: the decoder "
+        "prunes differently or uses features that its lists do not have"
+    )
