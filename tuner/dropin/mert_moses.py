@@ -34,7 +34,7 @@ from ..nbest.model import NBest, new_outputs
 from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from ..runs.config import Tune
 from ..runs.folder import RunFolder
-from ..runs.loop import Loop
+from ..runs.loop import Loop, MergedLists
 from ..runs.promises import DECODED, PREDICTED
 from ..runs.records import IterationScores, IterationSearch, Scored
 from ..runs.replicas import of_replicas, write_result
@@ -155,7 +155,7 @@ def _average(request: MertRequest, config: Path, results: Sequence[Tuned]) -> Tu
     return average.written(weights, scored.score, 0, is_decoded=True)
 
 
-class _StepLists:
+class _StepLists(MergedLists):
     """The lists of a run's steps; only those that are still used are in memory.
 
     Parameters
@@ -209,20 +209,6 @@ class _StepLists:
 
     def _merge(self, steps: range) -> DatLists:
         return merge_dat([self.of(step) for step in steps])
-
-    def add_strings_around(self, number: int, weights: FeatureWeights) -> None:
-        """Add nothing: there are no search graphs."""
-
-    def add_strings_under(
-        self,
-        number: int,  # noqa: ARG002  there are no search graphs
-        search: int,  # noqa: ARG002
-        weights: FeatureWeights,  # noqa: ARG002
-        *,
-        is_cut: bool,  # noqa: ARG002
-    ) -> bool:
-        """Add nothing: there are no search graphs."""
-        return False
 
 
 class _Run(Loop):

@@ -14,6 +14,7 @@ from ..nbest.read import merge
 from ..search.list_statistics import statistics_table
 from ..search.stat_table import StatTable
 from ..weights.feature_weights import FeatureWeights, read_weights
+from .loop import MergedLists
 from .records import write_json
 from .scorer import Evaluator
 
@@ -26,7 +27,7 @@ LITTLE = 0.05
 """A share of all hypotheses: a search over so few new ones finds almost the same weights."""
 
 
-class ListMerger:
+class ListMerger(MergedLists):
     """The lists of a run's iterations, counted from 1; callers ask for them in this order.
 
     They are merged in order too, so that a resumed run numbers words like an unbroken run.

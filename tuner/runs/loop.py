@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
@@ -39,19 +38,26 @@ from .result import (
 )
 
 
-class MergedLists(Protocol):
-    """The lists of all iterations so far, see `portmert.tuner.runs.lists`."""
+class MergedLists(ABC):
+    """The lists of all iterations so far. Without search graphs nothing is added to them."""
 
+    @abstractmethod
     def merged(self, number: int) -> tuple[NBest, StatTable]:
         """Return the lists of iterations 1..number merged, and their statistics."""
 
-    def add_strings_around(self, number: int, weights: FeatureWeights) -> None:
+    def add_strings_around(self, number: int, weights: FeatureWeights) -> None:  # noqa: B027
         """Add the strings of search graphs under random weights around those of an iteration."""
 
     def add_strings_under(
-        self, number: int, search: int, weights: FeatureWeights, *, is_cut: bool
+        self,
+        number: int,  # noqa: ARG002
+        search: int,  # noqa: ARG002
+        weights: FeatureWeights,  # noqa: ARG002
+        *,
+        is_cut: bool,  # noqa: ARG002
     ) -> bool:
         """Add the strings under the weights after a search; return whether to search again."""
+        return False
 
 
 class Loop(ABC):
