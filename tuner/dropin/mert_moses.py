@@ -61,7 +61,7 @@ SEEDS = 10**6
 """Steps of a run draw from this many seeds, so that runs of different seeds share none."""
 
 
-class Tuned(NamedTuple):
+class TunedIni(NamedTuple):
     """A tuned moses.ini.
 
     Parameters
@@ -83,7 +83,7 @@ class Tuned(NamedTuple):
     stopped: str = ""
 
 
-def run(request: MertRequest) -> list[Tuned]:
+def run(request: MertRequest) -> list[TunedIni]:
     """Tune as asked; return each tuned moses.ini.
 
     Replicas are in folders of their own below that of the request, `replica-1` and so on. Each
@@ -117,7 +117,7 @@ def run(request: MertRequest) -> list[Tuned]:
             return [*results, _average(request, config, results)]
 
 
-def _replica(request: MertRequest, number: int, config: Path) -> Tuned:
+def _replica(request: MertRequest, number: int, config: Path) -> TunedIni:
     """Tune once more, from the first decoding of the first replica."""
     seed = streams.replica(request.seed, number)
     with notices_behind(f"replica {number}"):
@@ -129,7 +129,7 @@ def _replica(request: MertRequest, number: int, config: Path) -> Tuned:
         return _Run(replace(request, seed=seed), config).result()
 
 
-def _average(request: MertRequest, config: Path, results: Sequence[Tuned]) -> Tuned:
+def _average(request: MertRequest, config: Path, results: Sequence[TunedIni]) -> TunedIni:
     """Average the weights of the replicas, decode with them, and write result.json."""
     average = _Run(replace(request, go_on=False), config)
     limits = mert.constraints_of(average.names, request.active, request.positive)
@@ -264,7 +264,7 @@ class _Run(Loop):
 
     # The loop.
 
-    def result(self) -> Tuned:
+    def result(self) -> TunedIni:
         """Make all steps, then the tuned configuration."""
         for note in self.request.scorer.notes:
             notice(note)
@@ -289,7 +289,7 @@ class _Run(Loop):
 
     def written(
         self, weights: FeatureWeights, dev_score: float, step: int, *, is_decoded: bool
-    ) -> Tuned:
+    ) -> TunedIni:
         """Write the tuned configuration."""
         score = self._printed(dev_score)
         self._write_config(
@@ -300,7 +300,7 @@ class _Run(Loop):
             is_decoded=is_decoded,
             config=self.request.config,
         )
-        return Tuned(self.folder / "moses.ini", score, weights)
+        return TunedIni(self.folder / "moses.ini", score, weights)
 
     def of_average(self, weights: FeatureWeights) -> Scored:
         """Decode the dev set under the average of replicas, and score the output."""
