@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from portmert.metrics._display import NOTHING
 from tests.support.cli import fault, run
 from tests.support.places import ROOT, SHARED, needs
 
@@ -474,6 +475,62 @@ def test_ranks_are_penalties_and_systems_need_comparisons(tmp_path):
     (tmp_path / "ranks.csv").write_text(f"{WMT}\n{RANKINGS[2].replace('2,2', '-1,2')}\n")
     message = fault("metaeval", *of_set, "--system-scores", "better")
     assert "nobody has compared 'good' with another system" in message
+
+
+def published(tmp_path, **changes):
+    table = {
+        "number": "2", "caption": '"a claim"', "headers": '["metric", "paper"]',
+        "rows": '[["BLEU", "0.5"], ["TER", "-0.4"], ["XYZ", "0.1"]]',
+        "measures": '["system.spearman", "segment.pearson"]', **changes,
+    }  # fmt: skip
+    lines = "".join(f"{key} = {value}\n" for key, value in table.items() if value)
+    (tmp_path / "published.toml").write_text(f'citation = "A paper"\n[[table]]\n{lines}')
+
+
+def test_tables_of_a_paper_stand_beside_ours(tmp_path):
+    published(tmp_path)
+    command = ("metaeval", *ALL, "--metric", "ter", "--metric", "bleu:smooth=add-k", "--metric",
+               "bleu", "--published", "published.toml")  # fmt: skip
+    document = json.loads(run(*command, "--json", "-").stdout)
+    printed = run(*command).stdout
+    table = printed[printed.index("Table 2 of A paper: a claim") :].splitlines()
+    assert re.split(r"  +", table[2]) == [
+        "metric", "paper", "ours: Spearman", "p", "ours: Pearson", "p",
+    ]  # fmt: skip
+    rows = {row[0]: row[1:] for row in (re.split(r"  +", line) for line in table[4:7])}
+    of_metric = {metric["label"]: metric["correlations"] for metric in document["metrics"]}
+    for name, label, reported in (("BLEU", "bleu", "0.5"), ("TER", "ter", "-0.4")):
+        cells = rows[name]
+        assert cells[0] == reported
+        of_systems, of_segments = (
+            of_metric[label][measure]["value"]
+            for measure in ("system.spearman", "segment.pearson")
+        )
+        assert cells[1].startswith(f"{of_systems:.3f}")
+        assert any(cell.startswith(f"{of_segments:.3f}") for cell in cells[2:])
+    # The first row of the paper is what TER is tested against.
+    (difference,) = (
+        row["correlations"]["segment.pearson"]
+        for row in document["differences"]
+        if (row["metric"], row["other"]) == ("ter", "bleu")
+    )
+    assert f"{difference['p_corrected']:.3f}"[:4] in rows["TER"][-1]
+    assert rows["XYZ"][1:3] == [NOTHING, NOTHING]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"measures": ""}, "A paper: no table has measures"),
+        ({"measures": '["system.spaerman"]'}, "no measure 'system.spaerman'; did you mean"),
+        ({"rows": '[["XYZ", "0.1"]]'}, "no table has one of --metric, only XYZ"),
+        ({"rows": '[["BLEU"]]'}, "the row of 'BLEU' has 1 cell, the headers are 2"),
+    ],
+)
+def test_a_wrong_file_of_a_paper_is_one_line(tmp_path, changes, message):
+    published(tmp_path, **changes)
+    said = fault("metaeval", *ALL, "--metric", "bleu", "--published", "published.toml")
+    assert message in said
 
 
 @needs(REAL)

@@ -97,6 +97,90 @@ def test_a_score_is_the_same_in_every_table(finished):
             assert meteor == "n/a"  # it was not asked for
 
 
+def test_every_version_of_meteor_is_in_its_column_and_test_sets_are_averaged(finished, tmp_path):
+    folder, options, _ = finished
+    segments = len((folder / "configs" / "recorded" / "dev.src").read_text().splitlines())
+    meteor = "meteor:version=1.0,stem=true"
+    command = (
+        "reproduce", folder / "configs" / "recorded.toml", "--metric=bleu", f"--metric={meteor}",
+        "--metric=ter", *options,
+    )  # fmt: skip
+    out = tmp_path / "paper.md"
+    few = segments // 3
+    parts = [f"--test-set=few={few}", f"--test-set=rest={segments - few}"]
+    result = run(*command, *parts, "--out", out)
+    assert "optimizing over" not in result.stderr
+    text = out.read_text()
+    assert "meteor is meteor:version=1.0," in text
+    tables = sections(text)
+    for number in (4, 7, 8, 9):
+        sets = [cells(tables[number], f"ours, {name}") for name in ("few", "rest", "mean of 2")]
+        for few_row, rest_row, mean_row in zip(*sets, strict=True):
+            assert few_row[0] == rest_row[0] == mean_row[0]
+            for column in (1, 2, 3):
+                of_sets = float(few_row[column]), float(rest_row[column])
+                assert float(mean_row[column]) == pytest.approx(sum(of_sets) / 2, abs=0.0101)
+    assert len(cells(tables[10], "ours, few")) == len(cells(tables[10], "ours, rest")) == 6
+    # A test set alone has the score of its lines.
+    outputs = [folder / "run" / "port" / f"replica-{n}" / "test.txt" for n in (1, 2)]
+    if all(path.is_file() for path in outputs):
+        reference = folder / "configs" / "recorded" / "dev.tgt"
+        scores = []
+        for path in (*outputs, reference):
+            (tmp_path / path.parent.name).mkdir(exist_ok=True)
+            lines = path.read_text().splitlines()[:few]
+            (tmp_path / path.parent.name / path.name).write_text("\n".join(lines) + "\n")
+        for path in outputs:
+            scored = run(
+                "score", "--metric", meteor, "--hyp", tmp_path / path.parent.name / path.name,
+                "--ref", tmp_path / reference.parent.name / reference.name, "--json",
+            )  # fmt: skip
+            scores.append(100 * json.loads(scored.stdout)[0]["score"])
+        row = next(row for row in cells(tables[4], "ours, few") if row[0] == "port")
+        assert float(row[2]) == pytest.approx(sum(scores) / 2, abs=0.0051)
+    for wrong, message in (
+        (["--test-set=few=1"], f"1 segments in all, but test_source has {segments}"),
+        (["--test-set=few"], "expected another NAME=SEGMENTS"),
+        (["--published", ROOT / "configs" / "paper-edpm" / "published.toml"],
+         "Kahn, Snover and Ostendorf"),
+        (["--published", ROOT / "configs" / "paper-pos" / "published.toml"],
+         "no table of tuned systems"),
+        (["--set=metric.name=ter"], "--tune-on names the metrics"),
+    ):  # fmt: skip
+        refused = run(*command, *wrong, status=1)
+        assert message in refused.stderr
+        assert "tuning on" not in refused.stderr
+
+
+def test_table_6_has_the_time_to_score_the_lists_and_of_an_iteration(finished):
+    folder, _, _ = finished
+    table = sections((folder / "run" / "paper.md").read_text())[6]
+    for name in SYSTEMS:
+        row = next(row for row in cells(table, name) if len(row) == 3)
+        hypotheses, seconds, iteration = row
+        assert int(hypotheses) > 0
+        assert float(seconds) >= 0.0
+        assert float(iteration) >= 0.0
+
+
+def test_options_of_the_config_stay_with_the_metrics_that_have_them(tmp_path):
+    configs = tmp_path / "configs"
+    shutil.copytree(INVENTED, configs)
+    config = configs / "recorded.toml"
+    text = re.sub(
+        r"\[metric\][^\[]*", '[metric]\nname = "port"\nalpha = 0.5\n\n', config.read_text()
+    )
+    config.write_text(text)
+    tuned_on = ["bleu", "port", "port-rho", "port:alpha=0.125", "my=0.5*bleu + 0.5*port"]
+    experiments = experiments_of(config, tuned_on)
+    assert list(experiments) == ["bleu", "port", "port-rho", "port:alpha=0.125", "my"]
+    metrics = {name: experiment.metric for name, experiment in experiments.items()}
+    assert metrics["bleu"] == registry.metric("bleu")
+    assert [metrics[name].alpha for name in tuned_on[1:4]] == [0.5, 0.5, 0.125]
+    folders = [experiment.tune.output.name for experiment in experiments.values()]
+    assert folders == ["bleu", "port", "port-rho", "port-alpha=0.125", "my"]
+
+
 def test_other_links_are_tuned_with_and_judged_by_the_same_ones(finished):
     folder, _, _ = finished
     held = {

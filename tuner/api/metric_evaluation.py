@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,7 @@ from ..evaluation.human_scores import (
     read_judged_sets,
 )
 from ..evaluation.metaeval import combined, data
+from ..evaluation.metaeval import published as of_paper
 from ..evaluation.metaeval.data import Judged, MetricScores
 from ..evaluation.metaeval.evaluation import MetaEvaluation, Settings, evaluate
 from ..evaluation.metaeval.report import document_of
@@ -50,6 +52,7 @@ def metaeval(
     likeness: bool = False,
     resampling: Resampling = RESAMPLING,
     resample: Literal["both", "segments", "systems"] = "both",
+    published: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Correlate metrics with human scores of several systems' outputs.
@@ -67,6 +70,9 @@ def metaeval(
         The number of bootstrap samples and permutations, the level of intervals, and the seed.
     resample
         Draw bootstrap samples of segments, of systems, or of both.
+    published
+        File of what a paper reports, as configs/paper-edpm/published.toml: its tables are shown
+        with our correlations beside them.
 
     Other parameters are those of `score`.
 
@@ -82,6 +88,7 @@ def metaeval(
     if not test_sets:
         raise ValueError("give a test set, or several")
     metrics = registry.labelled(metric)
+    figures = None if published is None else of_paper.read(published, metrics)
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}
@@ -96,13 +103,15 @@ def metaeval(
             signatures |= dict.fromkeys(each.signature for each in counted)
         if preparation.annotator is not None:
             notice(coverage(preparation.annotator))
+    beside = partial(of_paper.tables, figures, metrics) if figures else lambda *_: ()
     if isinstance(sets, JudgedSet):
-        return Report(document_of(measured, None, list(signatures)), as_json(measured[0]))
+        layout = document_of(measured, None, list(signatures), beside(measured, None))
+        return Report(layout, as_json(measured[0]))
     groups, scenarios = (
         [getattr(test_set, key) for test_set in test_sets] for key in ("group", "scenario")
     )
     together = combined.combine(measured, groups=groups, scenarios=scenarios, settings=settings)
-    layout = document_of(measured, together, list(signatures))
+    layout = document_of(measured, together, list(signatures), beside(measured, together))
     return Report(layout, combined_as_json(together))
 
 

@@ -24,8 +24,8 @@ from ..evaluation.document import Document, Paragraph
 from ..evaluation.human_scores import JudgedSet
 from ..evaluation.metaeval import data
 from ..evaluation.metaeval.data import Judged
+from ..evaluation.published import read_published
 from ..evaluation.report import Report
-from ..evaluation.reproduction.document import read_published
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import open_annotator
 from . import metric_evaluation, texts

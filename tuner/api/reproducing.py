@@ -40,6 +40,7 @@ def reproduce(
     tuned_on: Sequence[str] = (),
     scored_with: Sequence[str] = (),
     links: Sequence[str] = (),
+    test_sets: Sequence[str] = (),
     published: Path | None = None,
     out: Path | None = None,
     overrides: Sequence[str] = (),
@@ -54,13 +55,17 @@ def reproduce(
     Parameters
     ----------
     tuned_on : NAME[=FORMULA]
-        Metric to tune on, or a name for a formula, as mean=0.5*bleu+0.5*port. Default: bleu, port,
-        qmean, port-rho, port-tau.
+        Metric to tune on, as port:alpha=0.5, or a name for a formula, as mean=0.5*bleu+0.5*port.
+        Default: bleu, port, qmean, port-rho, port-tau.
     scored_with : NAME[:OPTION=VALUE,...]
-        Metric that scores the results. Default: bleu, nist, ter, meteor, port, qmean.
+        Metric that scores the results. Default: bleu, nist, ter, METEOR 1.0
+        with English stems, port, qmean.
     links : NAME=FILE[,FILE...]
         Another word alignment of the dev set, for example made by hand: one file for each
         reference. PORT is tuned on it too (table 7).
+    test_sets : NAME=SEGMENTS
+        Name and number of segments of a test set, if the test set of the configuration is several
+        in one file. Tables then show each, and the means over them.
     published
         File of the paper's own results. Default: published.toml in the folder of the
         configuration, if it exists.
@@ -101,6 +106,7 @@ def reproduce(
         preparing(annotator) as prepare,
     ):
         headlines, filled = fill(
-            config, experiments, scored_with or SCORED_WITH, published=published, prepare=prepare
-        )
+            config, experiments, scored_with or SCORED_WITH,
+            published=published, test_sets=test_sets, prepare=prepare,
+        )  # fmt: skip
     return Reproduced(tuple(headlines), filled, out)

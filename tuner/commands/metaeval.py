@@ -45,7 +45,7 @@ _OF_A_SET = (
 )
 @_groups.text_steps
 @_groups.annotator
-@options(METAEVAL, "likeness resample")
+@options(METAEVAL, "likeness resample published")
 @options("tuner.evaluation.significance.Resampling", samples={"default": 1000})
 @click.option("--all", "show_all", is_flag=True, help="Print all tables, not only the summary.")
 @_outputs.reporting(

@@ -18,7 +18,7 @@ from ._signatures import options
 @_groups.config
 @options(
     "tuner.api.reproducing.reproduce",
-    "tuned_on--tune-on scored_with--metric links published out",
+    "tuned_on--tune-on scored_with--metric links test_sets--test-set published out",
 )
 @_groups.overrides("Replace a value of CONFIG, as tune.replicas=5; repeat for several.")
 @_groups.any_annotator

@@ -1,7 +1,7 @@
 import pytest
 
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.evaluation.reproduction.document import read_published
+from portmert.tuner.evaluation.published import read_published
 from tests.support.readme import ROOT
 
 

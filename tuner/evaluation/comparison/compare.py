@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ class CompareRequest:
     prepare
         Makes texts ready for metrics, with the annotator of a run if the user names none. Without
         it, metrics of syntax cannot be computed.
+    parts
+        Name -> number of segments of each test set that the test set is made of.
     """
 
     systems: tuple[SystemFiles, ...]
@@ -59,6 +61,7 @@ class CompareRequest:
     metrics: tuple[str | Metric, ...] = ()
     pipeline: TextPipeline | None = None
     prepare: Prepare | None = None
+    parts: Mapping[str, int] = field(default_factory=dict)
     resampling: Resampling = field(default_factory=Resampling)
     runs: bool = False
     timing: bool = True
@@ -162,10 +165,9 @@ def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted])
     reordering = differences.reference_reordering(material)
     default = _counted(material, ("bleu", "qmean"), counted)
     ngrams = tables.ngram_counts(material.systems, qmean=default["qmean"], bleu=default["bleu"])
-    ordering: list[dict[str, Any]] = []
+    of_order: list[Counted] = []
     if material.links is not None:
         of_order = list(_counted(material, ORDERING, counted).values())
-        ordering = tables.ordering_scores(material.systems, of_order)
     offsets = material.references.offsets
     timed = {x.label: x.metric for x in counted if not x.metric.of_lists}
     untested = [x.name for x in systems if len(x.outputs) == 1 and x.tuned_on is not None]
@@ -198,13 +200,16 @@ def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted])
         ],
         "scores": tables.score_systems(material.systems, counted, resampling),
         "similarity": differences.similarities(material),
-        "ordering": ordering,
+        "ordering": tables.ordering_scores(material.systems, of_order),
         "ngrams": ngrams,
         "alignments": tables.alignments(materials, counted),
         "timing": tables.time_metrics(inputs.materials[0], timed) if request.timing else [],
         "differences": differences.differences(material, counted, reordering),
         "segments": differences.segments_of(material, counted, reordering),
     })  # fmt: skip
+    if request.parts:
+        names = material.systems
+        comparison["parts"] = tables.part_scores(names, counted, of_order, request.parts)
     return {**comparison, "headlines": list(headlines(comparison))}
 
 

@@ -6,7 +6,7 @@ Results are parts of the document that `compare_systems` returns.
 import itertools
 import timeit
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -136,12 +136,39 @@ def in_families(
 
 
 def ordering_scores(names: Sequence[str], counted: Sequence[Counted]) -> list[dict[str, Any]]:
-    """Return Tables 8, 9 and 10: for each system the metrics of `ORDERING`, in `counted`."""
+    """Return Tables 8, 9 and 10: for each system the metrics of `ORDERING`, if counted."""
     scores = {counts.label: counts.corpus_scores() for counts in counted}
-    return [
-        {"system": name, "scores": {label: scores[label][number] for label in ORDERING}}
-        for number, name in enumerate(names)
-    ]
+    return (
+        []
+        if not scores
+        else [
+            {"system": name, "scores": {label: scores[label][number] for label in ORDERING}}
+            for number, name in enumerate(names)
+        ]
+    )
+
+
+def part_scores(
+    names: Sequence[str],
+    counted: Sequence[Counted],
+    of_order: Sequence[Counted],
+    parts: Mapping[str, int],
+) -> list[dict[str, Any]]:
+    """Return the scores of every system on each test set, by its number of segments."""
+    ends = np.cumsum([0, *parts.values()])
+    scores = []
+    for name, first, end in zip(parts, ends[:-1], ends[1:], strict=True):
+        part, order = (
+            [replace(x, stats=[stats[:, first:end] for stats in x.stats]) for x in several]
+            for several in (counted, of_order)
+        )
+        rows = [
+            {"metric": counts.label, "system": system, "score": score}
+            for counts in part
+            for system, score in zip(names, counts.corpus_scores(), strict=True)
+        ]
+        scores.append({"name": name, "scores": rows, "ordering": ordering_scores(names, order)})
+    return scores
 
 
 def ngram_counts(names: Sequence[str], *, qmean: Counted, bleu: Counted) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Builds the document of a meta-evaluation: a summary, tables and charts."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -64,6 +64,7 @@ def document_of(
     parts: Sequence[evaluation.MetaEvaluation],
     together: Combined | None,
     signatures: Sequence[str],
+    published: Iterable[Table] = (),
 ) -> Document:
     """Return the document of a meta-evaluation.
 
@@ -73,6 +74,8 @@ def document_of(
         The results on each test set.
     together
         The same combined; None with one test set.
+    published
+        Tables of a paper, with our correlations.
     """
     first, groups = parts[0], _groups(parts, together)
     labels = [metric.label for metric in first.agreements]
@@ -84,6 +87,7 @@ def document_of(
         Heading("Agreement"),
         Paragraph(f"{'; '.join(sizes)}. {_NOTE}").only("page"),
         *summary(parts, together),
+        *published,
         *_charts(parts, together, groups),
         Heading("All tables"),
         *(table.only("long", "latex", "page") for table in everything),

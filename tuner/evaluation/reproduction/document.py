@@ -2,69 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from ...base import errors, json_toml, numbers
+from ...base import numbers
 from ...base.tables import Block, Table, aligned
 from ..comparison.report import blocks_of
 from ..comparison.sentences import Comparison
 from ..document import Document, Heading, Paragraph
+from ..published import Published, PublishedTable
 
 MISSING = "n/a"
 OURS = "ours"
 TER = "TER ↓"
 """The column of TER; the paper has 1-TER, which is turned into it."""
-
-
-@dataclass(frozen=True)
-class PublishedTable:
-    """One table of the paper as published; every row has a cell for each header."""
-
-    number: int
-    caption: str
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class Published:
-    """The known tables of a paper."""
-
-    citation: str = ""
-    table: tuple[PublishedTable, ...] = ()
-
-    def find(self, number: int) -> PublishedTable | None:
-        """Return the table with that number, or None."""
-        return next((table for table in self.table if table.number == number), None)
-
-
-def read_published(path: Path) -> Published:
-    """Read the figures of a paper from a TOML file.
-
-    Raises
-    ------
-    InputError
-        The file is missing, not TOML, or a table has other keys or rows of another length.
-    """
-    try:
-        content = json_toml.parse_toml(path.read_text(encoding="utf-8"))
-        published = TypeAdapter(Published).validate_python(content)
-    except OSError as error:
-        raise errors.InputError(f"{path}: {error.strerror or error}") from None
-    except ValidationError as error:
-        raise errors.InputError(f"{path}: {errors.reason(error)}") from None
-    except ValueError as error:
-        raise errors.InputError(f"{path}: not TOML: {error}") from None
-    for table in published.table:
-        for row in table.rows:
-            if len(row) != len(table.headers):
-                raise errors.InputError(
-                    f"{path}: table {table.number}: the row of '{row[0] if row else ''}' has "
-                    f"{errors.counted(len(row), 'cell')}, the headers are {len(table.headers)}"
-                )
-    return published
 
 
 def _as_rate(table: PublishedTable) -> Table:
@@ -126,6 +76,11 @@ def document(
             f"The paper: {published.citation}. Rows that begin with `{OURS}` are of these "
             f"systems, the others of the paper."
         )
+    lines += [
+        f"{x['name']} is {x['signature']}."
+        for x in comparison["metrics"]
+        if x["label"] != x["name"]
+    ]
     if without := [str(table.number) for table in TABLES if not published.find(table.number)]:
         lines.append(f"The paper's own figures are not at hand for table {', '.join(without)}.")
     of_comparison = {x.label: x for x in blocks_of(comparison) if isinstance(x, Table)}
@@ -211,24 +166,39 @@ def _tuned(judges: Sequence[str], is_own: Callable[[str], bool]) -> Callable[[Co
     """Return a function that shows the systems tuned on BLEU, on PORT, and `own` ones if any."""
 
     def ours(comparison: Comparison) -> Table:
-        scores = {(row["system"], row["metric"]): row["score"] for row in comparison["scores"]}
-
-        def cell(system: str, judge: str) -> str:
-            return _percent(scores.get((system, judge.partition(" ")[0].lower())))
-
+        labels = {x["name"]: x["label"] for x in reversed(comparison["metrics"])}
         names = [system["name"] for system in comparison["systems"]]
         displayed = [name for name in names if name in (names[0], "port") or is_own(name)]
-        rows = [[OURS, name, *(cell(name, judge) for judge in judges)] for name in displayed]
-        return Table("", ["task", "tuned on", *judges], rows if any(map(is_own, names)) else [])
+        rows = []
+        for label, part in _sets(comparison):
+            scores = {(row["system"], row["metric"]): row["score"] for row in part["scores"]}
+            for name in displayed if any(map(is_own, names)) else ():
+                keys = [(name, labels.get(judge.partition(" ")[0].lower())) for judge in judges]
+                rows.append([label, name, *(_percent(scores.get(key)) for key in keys)])
+        return Table("", ["task", "tuned on", *judges], rows)
 
     return ours
+
+
+def _sets(comparison: Comparison) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return each test set with its scores, then the means over them; or the only test set."""
+    parts = comparison.get("parts")
+    if not parts:
+        return [(OURS, comparison)]
+    mean = [
+        {**rows[0], "score": sum(row["score"] for row in rows) / len(rows)}
+        for rows in zip(*(part["scores"] for part in parts), strict=True)
+    ]
+    sets = [(f"{OURS}, {part['name']}", part) for part in parts]
+    return [*sets, (f"{OURS}, mean of {len(parts)}", {"scores": mean, "ordering": []})]
 
 
 def _ordering(comparison: Comparison) -> Table:
     names = ("rho", "tau", "v")
     rows = [
-        [OURS, row["system"], *(f"{row['scores'][name]:.3f}" for name in names)]
-        for row in comparison["ordering"]
+        [label, row["system"], *(f"{row['scores'][name]:.3f}" for name in names)]
+        for label, part in _sets(comparison)
+        for row in part["ordering"]
     ]
     return Table("", ["test set", "tuned on", *names], rows)
 
@@ -252,7 +222,7 @@ TABLES = (
         _tuned(SCORES, lambda _name: True),
         details=("scores", "tests"),
     ),
-    PaperTable(6, "time to compute a metric's statistics", details=("timing",)),
+    PaperTable(6, "time to score the lists of the dev set", details=("timing",)),
     PaperTable(
         7,
         "tuning on PORT with other links",

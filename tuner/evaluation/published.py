@@ -1,0 +1,64 @@
+"""Reads what a paper reports: its tables, to stand beside our own figures."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from ..base import errors, json_toml
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """One table of the paper as published; every row has a cell for each header.
+
+    Parameters
+    ----------
+    measures
+        What its columns are, if it shows agreements with people: names as in `metaeval --json`.
+    """
+
+    number: int
+    caption: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    measures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Published:
+    """The known tables of a paper."""
+
+    citation: str = ""
+    table: tuple[PublishedTable, ...] = ()
+
+    def find(self, number: int) -> PublishedTable | None:
+        """Return the table with that number, or None."""
+        return next((table for table in self.table if table.number == number), None)
+
+
+def read_published(path: Path) -> Published:
+    """Read the figures of a paper from a TOML file.
+
+    Raises
+    ------
+    InputError
+        The file is missing, not TOML, or a table has other keys or rows of another length.
+    """
+    try:
+        content = json_toml.parse_toml(path.read_text(encoding="utf-8"))
+        published = TypeAdapter(Published).validate_python(content)
+    except OSError as error:
+        raise errors.InputError(f"{path}: {error.strerror or error}") from None
+    except ValidationError as error:
+        raise errors.InputError(f"{path}: {errors.reason(error)}") from None
+    except ValueError as error:
+        raise errors.InputError(f"{path}: not TOML: {error}") from None
+    for table in published.table:
+        for row in table.rows:
+            if len(row) != len(table.headers):
+                raise errors.InputError(
+                    f"{path}: table {table.number}: the row of '{row[0] if row else ''}' has "
+                    f"{errors.counted(len(row), 'cell')}, the headers are {len(table.headers)}"
+                )
+    return published
