@@ -1,6 +1,7 @@
 """The base class of aligners, and Pharaoh lines (`0-0 1-2`)."""
 
 import operator
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,9 @@ LEAST_PAIRS = 3
 """Pairs of links without a 0 that raise a doubt."""
 SUBTRACT = "portmert counts words from 0; subtract 1 from every position"
 """What to do about links that count from 1."""
+
+_A3 = "# Sentence pair ("
+_A3_WORD = re.compile(r"\S+ \(\{((?: [1-9][0-9]*)*) \}\)")
 
 Links = list[tuple[int, int]]
 """(source position, target position), 0-based, sorted, each once."""
@@ -103,6 +107,33 @@ def parse_links(line: str, *, origin: str = "links") -> Links:
             )
         links.add((int(left), int(right)))
     return sorted(links)
+
+
+def link_lines(lines: Sequence[str], *, origin: str) -> Sequence[str]:
+    """Return Pharaoh lines for the lines of a file of links.
+
+    GIZA++'s A3 files have three lines for a pair; links go from the words with brackets, which
+    it calls the source, to those of the line above. In symal's longer output the links stand
+    behind the sentences and `{##}`.
+
+    Raises
+    ------
+    InputError
+        An A3 file is cut off, or a pair is not the next one.
+    """
+    if not lines or not lines[0].startswith(_A3):
+        return [line.rpartition("{##}")[2].strip() if "{##}" in line else line for line in lines]
+    pharaoh = []
+    for start in range(0, len(lines), 3):
+        place, words = start // 3 + 1, _A3_WORD.findall("".join(lines[start + 2 : start + 3]))
+        if not lines[start].startswith(f"{_A3}{place})") or not words:
+            raise InputError(
+                f"{origin}:{start + 1}: expected pair {place} of GIZA++: '{_A3}{place}) ...', the "
+                f"target, and 'NULL ({{ ... }}) word ({{ 1 ... }}) ...'"
+            )
+        links = (f"{i}-{int(j) - 1}" for i, js in enumerate(words[1:]) for j in js.split())
+        pharaoh.append(" ".join(links))
+    return pharaoh
 
 
 def counts_from_one(links: ArrayLike, pairs: int) -> bool:

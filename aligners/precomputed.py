@@ -8,7 +8,16 @@ from pydantic.dataclasses import dataclass
 from portmert.tuner.base.errors import InputError, counted
 from portmert.tuner.base.files import called, read_lines
 
-from ._base import SUBTRACT, Aligner, Links, counts_from_one, parse_links, tokens, warn_of_base
+from ._base import (
+    SUBTRACT,
+    Aligner,
+    Links,
+    counts_from_one,
+    link_lines,
+    parse_links,
+    tokens,
+    warn_of_base,
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +53,8 @@ class Precomputed(Aligner):
         """
         if len(source) != len(target):
             raise ValueError(f"{len(source)} source lines, {len(target)} target lines")
-        lines, name = read_lines(self.links), called(self.links)
+        name = called(self.links)
+        lines = link_lines(read_lines(self.links), origin=name)
         if len(lines) != len(source):
             raise InputError(
                 f"{name}: {counted(len(lines), 'line')}, the bitext has "

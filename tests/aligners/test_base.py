@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portmert.aligners._base import format_links, parse_links, tokens
-from portmert.tuner.base.errors import PortmertError
+from portmert.aligners._base import format_links, link_lines, parse_links, tokens
+from portmert.tuner.base.errors import InputError, PortmertError
 
 
 def test_parse_links_sorts_and_drops_repeats():
@@ -33,3 +33,23 @@ def test_format_then_parse_is_identity(links):
 
 def test_tokens_splits_at_ascii_white_space_only():
     assert tokens(" a\u00a0b\tc\u3000d \x0b e ") == ["a\u00a0b", "c\u3000d", "e"]
+
+
+A3 = """# Sentence pair (1) source length 2 target length 3 alignment score : 3.63487e-24
+le chat x
+NULL ({ 3 }) the ({ 1 }) cat ({ 2 })
+# Sentence pair (2) source length 4 target length 3 alignment score : 1e-09
+j' ai faim
+NULL ({ }) i ({ 1 }) am ({ }) so ({ }) hungry ({ 2 3 })
+"""
+
+
+def test_files_of_giza_and_symal_are_lines_of_links():
+    assert link_lines(A3.splitlines(), origin="x") == ["0-0 1-1", "0-0 3-1 3-2"]
+    symal = ["a b {##} c d {##} 0-0 1-1", "0-0", ""]
+    assert link_lines(symal, origin="x") == ["0-0 1-1", "0-0", ""]
+    cut = A3.splitlines()[:-1]
+    with pytest.raises(InputError, match=r"^x:4: expected pair 2 of GIZA\+\+"):
+        link_lines(cut, origin="x")
+    with pytest.raises(InputError, match=r"^x:4: expected pair 2 of GIZA\+\+"):
+        link_lines(A3.replace("(2) source", "(3) source").splitlines(), origin="x")

@@ -105,6 +105,17 @@ def test_metrics_of_order_take_links():
     assert "need --source" in fault("metaeval", *ALL, "--metric", "port", *linked[2:], status=2)
 
 
+def test_an_aligner_links_the_texts_of_a_set():
+    """All outputs of a segment have the same links here, as `precomputed` needs it."""
+    command = ("metaeval", *ALL, "--metric", "v", "--source", "src")
+    given = run(*command, "--links", "links", "--ref-links", "ref.links", "--json").stdout
+    made = ("--aligner", "precomputed", "--set", "links=ref.links")
+    half = run(*command, "--links", "links", *made, "--json").stdout
+    assert json.loads(half)["metrics"] == json.loads(given)["metrics"]
+    message = fault("metaeval", *ALL, "--metric", "v", *made)
+    assert "word alignments need the source text" in message
+
+
 def test_penalties_are_negated():
     result = run("metaeval", *ALL, "--metric", "ter", "--penalties", "--json", "-")
     (ter,) = json.loads(result.stdout)["metrics"]

@@ -143,6 +143,51 @@ def test_missing_links_are_an_error():
     assert "give --ref-links too" in message
 
 
+def test_an_aligner_makes_the_links_that_are_not_given(tmp_path):
+    """`precomputed` links every pair in hand: references first, then hypotheses."""
+
+    def score_of(result):
+        (score,) = json.loads(result.stdout)["scores"]
+        return score["score"]
+
+    a3 = "".join(
+        f"# Sentence pair ({n}) source length 4 target length 4 alignment score : 1\n{target}\n"
+        f"NULL ({{ }}) {links}\n"
+        for n, (target, links) in enumerate(
+            (
+                (
+                    "recently i visited paris",
+                    "recently ({ 1 }) i ({ 2 }) visited ({ 3 }) paris ({ 4 })",
+                ),
+                ("he reads a book", "he ({ 1 }) reads ({ 2 }) a ({ }) book ({ 3 4 })"),
+            ),
+            1,
+        )
+    )
+    (tmp_path / "ref.A3.final").write_text(a3)
+    as_given = [*PLAIN, "--source", "src", "--hyp-links", "hyp.links"]
+    with_a3 = run("score", "--metric", "port", *as_given, "--ref-links", "ref.A3.final", "--json")
+    (tmp_path / "same.links").write_text("0-0 1-1 2-2 3-3\n0-0 1-1 3-2 3-3\n")
+    with_links = run("score", "--metric", "port", *as_given, "--ref-links", "same.links", "--json")
+    assert with_a3.stdout == with_links.stdout
+    made = ["--aligner", "precomputed", "--set", "links=same.links"]
+    aligned = run("score", "--metric", "port", *as_given, *made, "--json")
+    assert score_of(aligned) == score_of(with_links)
+    api = portmert.score(
+        (tmp_path / "hyp"), tmp_path / "ref", metric="port", source=tmp_path / "src",
+        hyp_links=tmp_path / "hyp.links",
+        aligner=registry.aligner("precomputed", {"links": tmp_path / "same.links"}),
+    )  # fmt: skip
+    assert api.score == score_of(aligned)
+    no_source = fault("score", "--metric", "port", *PLAIN, *made)
+    assert "word alignments need the source text; give --source" in no_source
+    wrong = fault("score", "--metric", "port", *PLAIN, *made[2:], status=2)
+    assert "--set needs --aligner" in wrong
+    (tmp_path / "ref.A3.final").write_text(a3.rpartition("NULL")[0])
+    cut = fault("score", "--metric", "port", *as_given, "--ref-links", "ref.A3.final")
+    assert "ref.A3.final:4: expected pair 2 of GIZA++" in cut
+
+
 def test_links_without_source_are_wrong_usage():
     message = fault("score", "--metric", "bleu", *PLAIN, "--hyp-links", "hyp.links", status=2)
     assert "--hyp-links and --ref-links need --source" in message

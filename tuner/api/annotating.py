@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from portmert.aligners._agreement import Agreement, agreement, parse_gold
-from portmert.aligners._base import SUBTRACT, Aligner, Links, parse_links, warn_of_base
+from portmert.aligners._base import SUBTRACT, Aligner, Links, link_lines, parse_links, warn_of_base
 from portmert.metrics._base import Need
 
 from ..annotation import annotating
@@ -325,4 +325,4 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
 
 
 def _numbered(file: TextFile) -> list[tuple[int, str]]:
-    return list(enumerate(read_lines(file), 1))
+    return list(enumerate(link_lines(read_lines(file), origin=str(file)), 1))

@@ -111,6 +111,7 @@ def read_sheets(
     without: Sequence[str] = (),
     drop: Natural = 0,
     literal: bool = False,
+    common: results.Common = "majority",
 ) -> Report:
     """Count preferences and agreement in the sheets that judges sent back.
 
@@ -125,6 +126,9 @@ def read_sheets(
     literal
         With `drop`: use the formula as the PORT paper prints it. Its sign is reversed, so it
         leaves out the judges who agree most.
+    common
+        Count a common item once, by the majority of its judges; or not at all, as the PORT paper,
+        which uses common items to measure agreement.
     """
     evaluations = [read_key(path) for path in keys or written.find_keys(sheets)]
     judges = {judge for judging in evaluations for judge in judging.sheets}
@@ -133,6 +137,7 @@ def read_sheets(
             raise InputError(f"--without {judge}: there is no such judge{suggest(judge, judges)}")
     answer_sheets = [answers.read_answers(path, evaluations) for path in sheets]
     agreement = results.evaluate(
-        answers.complete(answer_sheets, evaluations, without), drop=drop, literal=literal
-    )
+        answers.complete(answer_sheets, evaluations, without),
+        drop=drop, literal=literal, common=common,
+    )  # fmt: skip
     return Report(Document("Human evaluation", results.tables(agreement)), agreement)

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from portmert.aligners._base import Aligner
 from portmert.metrics._base import Batch, Metric, Vocabulary
 
 from ..base import arguments
@@ -33,6 +34,7 @@ from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
 from ..texts import corpus, joining, text_pipeline
 from ..texts.annotator import Annotator
+from ..texts.links import linking, links_made
 from ..texts.prepare import Preparation, coverage, read_output
 from ..texts.statistics import notices
 from .texts import PathLike, pipeline_of, preparing
@@ -49,6 +51,7 @@ def metaeval(
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
+    aligner: str | Aligner | None = None,
     likeness: bool = False,
     resampling: Resampling = RESAMPLING,
     resample: Literal["both", "segments", "systems"] = "both",
@@ -63,6 +66,8 @@ def metaeval(
         The human scores and outputs of one or several test sets; or a TOML file that lists them.
     metric : NAME[:OPTION=VALUE,...]
         Metric; `portmert metrics` lists all. In Python also an object.
+    aligner
+        Aligner for the sets that have no links, as in `score`.
     likeness
         Also compute KING and ORANGE: hold out each reference in turn and rank it among the
         systems. Needs two references.
@@ -88,6 +93,8 @@ def metaeval(
     if not test_sets:
         raise ValueError("give a test set, or several")
     metrics = registry.labelled(metric)
+    if isinstance(aligner, str):
+        aligner = registry.aligner(aligner, {}, where="aligner")
     figures = None if published is None else of_paper.read(published, metrics)
     settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []
@@ -98,7 +105,7 @@ def metaeval(
     ):
         preparation = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
         for number, test_set in enumerate(test_sets, 1):
-            judged, counted = _counted(test_set, metrics, preparation, likeness=likeness)
+            judged, counted = _counted(test_set, metrics, preparation, aligner, likeness=likeness)
             measured.append(evaluate(judged, counted, settings, name=test_set.name, number=number))
             signatures |= dict.fromkeys(each.signature for each in counted)
         if preparation.annotator is not None:
@@ -116,10 +123,15 @@ def metaeval(
 
 
 def _counted(
-    test_set: JudgedSet, metrics: Mapping[str, Metric], preparation: Preparation, *, likeness: bool
+    test_set: JudgedSet,
+    metrics: Mapping[str, Metric],
+    preparation: Preparation,
+    aligner: Aligner | None,
+    *,
+    likeness: bool,
 ) -> tuple[Judged, list[MetricScores]]:
     """Read a test set and count with all metrics."""
-    scores, batch = read_judged(test_set, preparation)
+    scores, batch = read_judged(test_set, preparation, aligner)
     judged, segments = data.judged(scores, batch, test_set.system_scores)
     counted = [
         data.metric_scores(
@@ -157,7 +169,9 @@ def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
     return by_label if len(by_label) == len(metrics) else metrics
 
 
-def read_judged(test_set: JudgedSet, preparation: Preparation) -> tuple[HumanScores, Batch]:
+def read_judged(
+    test_set: JudgedSet, preparation: Preparation, aligner: Aligner | None = None
+) -> tuple[HumanScores, Batch]:
     """Return the human scores, as long as the test set, and all outputs of each segment."""
     human = read_human_scores(test_set.human, test_set.judgments)
     first = np.flatnonzero(~np.isnan(human.scores).all(axis=1))[:1].tolist()
@@ -175,26 +189,30 @@ def read_judged(test_set: JudgedSet, preparation: Preparation) -> tuple[HumanSco
     files: dict[Path, TextFile] = {}  # what stands for a file, if segments are left out
     if not any(map(joining.is_gold, test_set.refs)):
         human, files = _joined(human, test_set)
-    read = corpus.read_references(
-        [files.get(path, path) for path in test_set.refs],
-        vocabulary=Vocabulary(),
-        source=test_set.source and files.get(test_set.source, test_set.source),
-        links=[files.get(path, path) for path in test_set.ref_links],
-    )
-    if read.ids is not None:  # human scores name segments by their numbers
-        joining.check_order(read.ids, test_set.refs[0], test_set.human)
-    human = human.of_length(len(read), origin=test_set.refs[0])
-    output_files, aligned = _outputs(test_set, human)
-    outputs = [
-        read_output(
-            files.get(path, path),
-            read,
-            beside=test_set.refs[0],
-            links=links and files.get(links, links),
+    refs = [files.get(path, path) for path in test_set.refs]
+    source = test_set.source and files.get(test_set.source, test_set.source)
+    ref_links = [files.get(path, path) for path in test_set.ref_links]
+    with linking(aligner, source, refs) as linker:
+        if linker is not None and not ref_links:
+            ref_links = list(linker.dev_links())
+        read = corpus.read_references(
+            refs, vocabulary=Vocabulary(), source=source, links=ref_links
         )
-        for path, links in zip(output_files, aligned, strict=True)
-    ]
-    texts = corpus.interleaved(corpus.concatenate(outputs), len(outputs))
+        if read.ids is not None:  # human scores name segments by their numbers
+            joining.check_order(read.ids, test_set.refs[0], test_set.human)
+        human = human.of_length(len(read), origin=test_set.refs[0])
+        output_files, aligned = _outputs(test_set, human)
+        outputs = [
+            read_output(
+                files.get(path, path),
+                read,
+                beside=test_set.refs[0],
+                links=links and files.get(links, links),
+            )
+            for path, links in zip(output_files, aligned, strict=True)
+        ]
+        texts = corpus.interleaved(corpus.concatenate(outputs), len(outputs))
+        texts = links_made(linker, texts, len(outputs), read)
     return human, preparation.batch(texts, preparation.references(read))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack, overload
 
+from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric, Texts, Vocabulary
 
 from ..base import arguments, errors
@@ -14,6 +15,7 @@ from ..components import registry
 from ..texts import corpus, joining, scoring, statistics, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
+from ..texts.links import linking, links_made
 from ..texts.prepare import read_output
 from ..texts.scoring import Score
 from .texts import (
@@ -33,6 +35,7 @@ class ScoreOptions(TypedDict, total=False):
     source: TextLike | None
     hyp_links: TextLike | None
     ref_links: Sequence[TextLike] | PathLike
+    aligner: str | Aligner | None
     ids: bool
     drop_missing: bool
     text: str | Sequence[str] | text_pipeline.TextPipeline
@@ -68,6 +71,7 @@ def score(
     source: TextLike | None = None,
     hyp_links: TextLike | None = None,
     ref_links: Sequence[TextLike] | PathLike = (),
+    aligner: str | Aligner | None = None,
     ids: bool = False,
     drop_missing: bool = False,
     text: str | Sequence[str] | text_pipeline.TextPipeline = "",
@@ -90,7 +94,9 @@ def score(
         Metric, as bleu or port:alpha=0.5; `portmert metrics` lists all. In Python also an object,
         or several in a list.
     hyp_links
-        Word alignment of source and hypothesis, lines as 0-0 1-2.
+        Word alignment of source and hypothesis, lines as 0-0 1-2, or GIZA++'s A3 file.
+    aligner
+        Aligner for the texts that have no links: its name, or an object of `portmert.aligners`.
     ids
         As in `Lists`. The order of segments is then that of the first reference.
     source, ref_links, drop_missing, text, text_model, annotator, annotation_cache
@@ -120,7 +126,10 @@ def score(
     """
     specs = [metric] if isinstance(metric, str | Metric) else metric
     metrics = [registry.metric(item) for item in specs]
-    _check_links_given(metrics, source, hyp_links, ref_links)
+    if isinstance(aligner, str):
+        aligner = registry.aligner(aligner, {}, where="aligner")
+    if aligner is None:
+        _check_links_given(metrics, source, hyp_links, ref_links)
     with (
         using(threads=threads, annotation_cache=annotation_cache, progress=progress),
         preparing(annotator) as prepare,
@@ -135,7 +144,7 @@ def score(
             if hyp_links is None
             else (text_file(hyp_links, "links of the hypotheses"),),
         }
-        texts, read = _read(sides, ids=ids, drop=drop_missing)
+        texts, read = _read(sides, aligner, ids=ids, drop=drop_missing)
         batch = preparation.batch(texts, preparation.references(read))
         warn_of(n for item in metrics for n in statistics.notices(item, batch))
         scores = scoring.score_texts(metrics, batch, preparation)
@@ -145,7 +154,7 @@ def score(
 
 
 def _read(
-    sides: dict[str, tuple[TextFile, ...]], *, ids: bool, drop: bool
+    sides: dict[str, tuple[TextFile, ...]], aligner: Aligner | None, *, ids: bool, drop: bool
 ) -> tuple[Texts, References]:
     """Read hypotheses and references of the same segments; `sides` are the texts by argument."""
     files = [text for texts in sides.values() for text in texts]
@@ -160,10 +169,14 @@ def _read(
     refs, ref_links, (hyp,), source, links = (
         [next(rest) for _ in texts] for texts in sides.values()
     )
-    references = corpus.read_references(
-        refs, vocabulary=Vocabulary(), source=next(iter(source), None), links=ref_links
-    )
-    return read_output(hyp, references, beside=refs[0], links=next(iter(links), None)), references
+    with linking(aligner, next(iter(source), None), refs) as linker:
+        if linker is not None and not ref_links:
+            ref_links = list(linker.dev_links())
+        references = corpus.read_references(
+            refs, vocabulary=Vocabulary(), source=next(iter(source), None), links=ref_links
+        )
+        texts = read_output(hyp, references, beside=refs[0], links=next(iter(links), None))
+        return links_made(linker, texts, 1, references), references
 
 
 def _check_links_given(
@@ -178,5 +191,5 @@ def _check_links_given(
         if "links" in metric.needs and missing:
             raise errors.InputError(
                 f"metric {metric.name()} compares word orders and needs word alignments; give "
-                f"{' and '.join(missing)} too (`portmert align` makes links)"
+                f"{' and '.join(missing)} too, or --aligner NAME"
             )

@@ -18,6 +18,7 @@ from ._signatures import Decorator, options
 
 REQUIRED = {"required": True}
 LISTS = "tuner.api.lists.Lists"
+TEST_SET = "tuner.evaluation.comparison.systems.TestSet"
 READ = (
     "refs", "source", "ref_links", "ids", "drop_missing", "format", "systems", "features", "text",
     "text_model", "annotator", "annotation_cache",
@@ -54,6 +55,16 @@ def key_values(settings: Iterable[str]) -> dict[str, Any]:
     from ..components import registry  # noqa: PLC0415  start-up time
 
     return registry.key_values(settings, where="--set")
+
+
+def take_aligner(values: dict[str, Any]) -> Any:
+    """Return the aligner of --aligner and --set, None without; they leave `values`."""
+    from ..components import registry  # noqa: PLC0415  start-up time
+
+    name, settings = values.pop("aligner"), values.pop("options")
+    if name is None and settings:
+        raise click.UsageError("--set needs --aligner")
+    return name and registry.aligner(name, key_values(settings), where="--aligner")
 
 
 def all_of(*decorators: Decorator) -> Decorator:

@@ -19,7 +19,7 @@ TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing
 @click.command(cls=Command)
 @click.argument("systems", nargs=-1, metavar="A B [C ...]")
 @options(
-    "tuner.evaluation.comparison.systems.TestSet",
+    _groups.TEST_SET,
     "references source links aligner options--set drop_missing ids",
 )
 @options("tuner.api.comparing.compare", "metric")

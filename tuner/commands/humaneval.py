@@ -96,7 +96,7 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
 
 @command.command()
 @click.argument("sheets", nargs=-1, required=True, type=click.Path(path_type=Path))
-@options(f"{SHEETS}.read_sheets", "keys--key without--without drop literal")
+@options(f"{SHEETS}.read_sheets", "keys--key without--without drop literal common")
 @_outputs.reporting(_outputs.json_option, _outputs.latex, names_files=False)
 def read(*, sheets: tuple[Path, ...], **values: Any) -> portmert.Report:
     """Count preferences and agreement in the SHEETS that judges sent back.

@@ -43,6 +43,7 @@ _OF_A_SET = (
     "refs source links ref_links systems--system judgments system_scores penalties drop_missing",
     refs=OPTIONAL,
 )
+@options(_groups.TEST_SET, "aligner options--set")
 @_groups.text_steps
 @_groups.annotator
 @options(METAEVAL, "likeness resample published")
@@ -63,6 +64,7 @@ def command(*, sets: Path | None, show_all: bool, **values: Any) -> portmert.Rep
     _check_usage(sets, single)
     if len(set(values["metric"])) < len(values["metric"]):
         raise click.UsageError("--metric names one metric twice")
+    values["aligner"] = _groups.take_aligner(values)
     evaluated = portmert.metaeval(
         sets or portmert.JudgedSet(**single), resampling=_groups.take_resampling(values), **values
     )

@@ -19,6 +19,7 @@ SCORE = "tuner.api.scoring.score"
 @options(SCORE, "hyp")
 @_groups.text_files
 @options(SCORE, "hyp_links")
+@options(_groups.TEST_SET, "aligner options--set")
 @_groups.lowercase
 @_groups.text_steps
 @_groups.annotator
@@ -37,6 +38,7 @@ def command(
     values["text"] = _groups.steps(values["text"], lowercase=values.pop("lowercase"))
     if values["source"] is None and (values["hyp_links"] or values["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
+    values["aligner"] = _groups.take_aligner(values)
     from ..texts.scoring import as_json, as_text  # noqa: PLC0415  start-up time
 
     _outputs.check_outputs(json_out)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.aligners._base import SUBTRACT, counts_from_one, warn_of_base
+from portmert.aligners._base import SUBTRACT, counts_from_one, link_lines, warn_of_base
 from portmert.metrics._base import (
     Batch,
     IntArray,
@@ -153,7 +153,8 @@ def read_links(
     InputError
         The number of lines is wrong, an item is no link, or a link is outside its sentence.
     """
-    where, lines = called(path), read_lines(opened(path))
+    where = called(path)
+    lines = link_lines(read_lines(opened(path)), origin=where)
     if len(lines) != len(source_lengths):
         raise InputError(
             f"{where}: {counted(len(lines), 'line')}, expected {len(source_lengths)}: the links "

@@ -11,8 +11,9 @@ the pairs that were aligned before it, nor on the place where a run was interrup
 
 import hashlib
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,14 +23,39 @@ from portmert.aligners._base import Aligner, Links, format_links, tokens
 from portmert.metrics._base import IntArray, Ragged, Texts
 
 from ..base.errors import InputError, StateError, counted
-from ..base.files import read_lines, write_text
+from ..base.files import TextFile, read_lines, write_text
 from ..base.markup import without_markup
 from ..base.warn import notice
+from .corpus import References
 from .joining import joined
 
 Pairs = list[tuple[str, str]]
 
 DATABASE = "links.sqlite3"
+
+
+@contextmanager
+def linking(
+    aligner: Aligner | None, source: TextFile | None, references: Sequence[TextFile]
+) -> Iterator["Linker | None"]:
+    """Yield what links the texts of a test set and keeps nothing; None without an aligner."""
+    if aligner is None:
+        yield None
+        return
+    if source is None:
+        raise InputError("word alignments need the source text; give --source")
+    with tempfile.TemporaryDirectory() as folder:
+        yield Linker(aligner, Path(folder), source, tuple(references), "test")
+
+
+def links_made(
+    linker: "Linker | None", texts: Texts, outputs: int, references: References
+) -> Texts:
+    """Return texts, `outputs` for each segment, with links if there is a linker."""
+    if linker is None or references.source is None:
+        return texts
+    offsets = np.arange(len(references) + 1, dtype=np.int64) * outputs
+    return linker.hypothesis_links(texts, offsets=offsets, sources=references.source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +76,8 @@ class Linker:
 
     aligner: Aligner | None
     folder: Path
-    source: Path
-    references: tuple[Path, ...]
+    source: TextFile
+    references: tuple[TextFile, ...]
     name: str = "dev"
 
     def dev_links(self) -> tuple[Path, ...]:
@@ -64,7 +90,7 @@ class Linker:
             self.dev_links()
 
     def reference_links(
-        self, name: str, source: Path, references: Sequence[Path]
+        self, name: str, source: TextFile, references: Sequence[TextFile]
     ) -> tuple[Path, ...]:
         """Return files of links between a set's source and each reference, made once."""
         if name != self.name:

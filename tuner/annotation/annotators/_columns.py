@@ -1,9 +1,10 @@
-"""Semantic roles in columns: CoNLL-2009, Universal Propositions, CoNLL-2012.
+"""Semantic roles in columns: CoNLL-2009, Universal Propositions, CoNLL-2005 and 2012, SENNA.
 
 The first two mark the head of an argument. Its words are all words below the head, without the
-predicate if that is below it too. The third marks spans by brackets.
+predicate if that is below it too. The others mark spans: by brackets, SENNA by B-, I-, E-, S-.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,10 @@ class Form(NamedTuple):
 UP = Form("Universal Propositions", 1, 4, 6, 10, 11)
 CONLL_2009 = Form("CoNLL-2009", 1, 4, 8, 13, 14)
 CONLL_2012 = Form("CoNLL-2012", 3, 4, -1, 6, 11, 1)
+CONLL_2005 = Form("CoNLL-2005", 0, 1, -1, -1, -1)
+"""Words, any columns of syntax, predicates, then a column of arguments for each."""
+SENNA = Form("SENNA", 0, 1, -1, 4, 5)
+_IOBES = {"B": "({}*", "I": "*", "E": "*)", "S": "({}*)", "O": "*"}
 
 
 class Row(NamedTuple):
@@ -71,14 +76,56 @@ def _form(number: int, line: str) -> Form:
     columns = line.split()
     if len(columns) >= CONLL_2012.first + 1 and columns[2].isdigit() and "*" in columns[5]:
         return CONLL_2012
-    raise Fault(
-        number, "these are not the columns of CoNLL-2009, CoNLL-2012 or Universal Propositions"
-    )
+    if len(columns) >= SENNA.first and all(re.match(r"[BIES]-|O$", x) for x in columns[2:4]):
+        return SENNA
+    if len(columns) > 1 and "\t" not in line.strip("\t"):
+        return CONLL_2005
+    raise Fault(number, _UNKNOWN)
+
+
+_UNKNOWN = (
+    "these are not the columns of CoNLL-2005, CoNLL-2009, CoNLL-2012, SENNA or Universal "
+    "Propositions"
+)
+
+
+def _with_predicates(rows: list[Row]) -> Form:
+    """Return the form of CoNLL-2005 in which each predicate has its column of arguments."""
+    width = len(rows[0].columns)
+    for place in range(1, width):
+        predicates = [row.columns[place] for row in rows]
+        arguments = [column for row in rows for column in row.columns[place + 1 :]]
+        if (
+            sum(predicate != "-" for predicate in predicates) == width - place - 1
+            and not any("*" in predicate for predicate in predicates)
+            and all("*" in argument for argument in arguments)
+        ):
+            tag = CONLL_2005.tag if place > 1 and "*" not in rows[0].columns[1] else -1
+            return CONLL_2005._replace(predicate=place, first=place + 1, tag=tag)
+    raise Fault(rows[0].line, _UNKNOWN)
+
+
+def _with_brackets(rows: list[Row]) -> list[Row]:
+    """Return rows of SENNA with brackets; a last column of syntax has them and is left out."""
+    has_tree = all("*" in row.columns[-1] for row in rows)
+    bracketed = []
+    for line, columns in rows:
+        arguments = columns[SENNA.first : len(columns) - has_tree]
+        for argument in arguments:
+            if argument[:1] not in _IOBES:
+                raise Fault(line, f"'{argument}', expected B-A0, I-A0, E-A0, S-A0 or O")
+        spans = [_IOBES[argument[0]].format(argument[2:]) for argument in arguments]
+        bracketed.append(Row(line, [*columns[: SENNA.first], *spans]))
+    return bracketed
 
 
 def _sentence(form: Form, rows: list[Row]) -> _meaning.Analysed:
+    if form is SENNA:
+        rows = _with_brackets(rows)
+    elif form is CONLL_2005:
+        form = _with_predicates(rows)
     words = tuple(row.columns[form.word] for row in rows)
-    tags = tuple(row.columns[form.tag] for row in rows)
+    tags = tuple(row.columns[form.tag] if form.tag >= 0 else NOTHING[0] for row in rows)
     for row in rows:
         if not row.columns[form.word]:
             raise Fault(row.line, "the word is empty")

@@ -1,5 +1,7 @@
 """CoNLL-U: reading, with every fault at its line, and writing.
 
+Columns of TreeTagger, TnT and FreeLing are read as tags of words without heads.
+
 An n-best list is written so: the trees of one sentence follow each other, with the same tokens and
 the same `# sent_id = `. Each has `# parse_logprob = `, the natural logarithm of its probability,
 up to a constant of the sentence. `# tree = ` has the constituency tree in brackets. `# unparsed`
@@ -15,6 +17,7 @@ from typing import Literal, NamedTuple
 
 from ...base.errors import InputError, counted
 from ...base.files import decode_line, read_bytes
+from ...base.warn import notice
 from ...texts.annotator import Heads, faulty_word, heads_fault
 
 Tagset = Literal["upos", "xpos", "upos+feats", "xpos+feats"]
@@ -27,7 +30,25 @@ _ID = re.compile(r"[1-9][0-9]{0,5}")
 _NO_WORD = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6})|\.[0-9]{1,6})")
 _HEAD = re.compile(r"0|[1-9][0-9]{0,5}")
 _COMMENT = re.compile(r"#\s*(sent_id|parse_logprob|tree)\s*=\s*(.*)")
+_MARK = re.compile(r"\s*$|%%|#|<[^\t ]*>\s*$")
+"""What is no row: a blank line, a comment, or a mark of the text."""
 _UNPARSED = re.compile(r"#\s*unparsed\s*")
+
+
+class Tagger(NamedTuple):
+    """The columns of a tagger, by their number, and the place of the tag among them."""
+
+    name: str
+    columns: str
+    tag: int
+
+
+TAGGERS = {
+    2: Tagger("TnT", "word, tag", 1),
+    3: Tagger("TreeTagger", "word, tag, lemma", 1),
+    4: Tagger("FreeLing", "word, lemma, tag, probability", 2),
+}
+"""TnT puts several tabs between columns, FreeLing spaces."""
 
 
 class Word(NamedTuple):
@@ -95,8 +116,15 @@ def read(path: Path | str) -> Iterator[ConlluTree]:
     """
     rows: list[tuple[int, str]] = []
     is_any = False
-    for number, raw in enumerate([*read_bytes(path).split(b"\n"), b""], 1):
-        line = decode_line(raw.removesuffix(b"\r"), path, number)
+    lines: Iterable[tuple[int, str]] = [
+        (number, decode_line(raw.removesuffix(b"\r"), path, number))
+        for number, raw in enumerate([*read_bytes(path).split(b"\n"), b""], 1)
+    ]
+    tagger = _tagger(next((line for _, line in lines if not _MARK.match(line)), ""))
+    if tagger is not None:
+        notice(f"{path}: read as columns of {tagger.name}: {tagger.columns}")
+        lines = _tagged(path, list(lines), tagger)
+    for number, line in lines:
         if line and not line.isspace():
             rows.append((number, line))
         elif rows:
@@ -107,6 +135,57 @@ def read(path: Path | str) -> Iterator[ConlluTree]:
             rows = []
     if not is_any:
         raise InputError(f"{path}: no sentence; expected CoNLL-U")
+
+
+def _columns(line: str) -> list[str]:
+    return [column for column in (line.split("\t") if "\t" in line else line.split()) if column]
+
+
+def _tagger(line: str) -> Tagger | None:
+    """Return the tagger that has written a line; None for CoNLL-U."""
+    columns = _columns(line)
+    is_freeling = len(columns) == 4 and re.fullmatch(r"[01](\.\d+)?(e-\d+)?", columns[3])
+    is_conllu = NOTHING in columns or (len(columns) == 4 and not is_freeling)
+    return None if is_conllu else TAGGERS.get(len(columns))
+
+
+def _tagged(
+    path: Path | str, lines: Sequence[tuple[int, str]], tagger: Tagger
+) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a tagger as CoNLL-U, blank lines between sentences.
+
+    Without blank lines and marks such as <s>, a sentence ends with the tag SENT of TreeTagger.
+    """
+    width = tagger.columns.count(",") + 1
+    # A word may look like a mark, but it has a tag.
+    rows = [
+        (number, [] if len(columns) != width and _MARK.match(line) else columns)
+        for number, line in lines
+        for columns in [_columns(line)]
+    ]
+    ends = [number for number, columns in rows if not columns]
+    is_marked = any(number < max(n for n, columns in rows if columns) for number in ends)
+    place = 0
+    for number, columns in rows:
+        place = place + 1 if columns else 0
+        if columns and len(columns) != width:
+            raise InputError(
+                f"{path}:{number}: {counted(len(columns), 'column')}, expected those of "
+                f"{tagger.name}: {tagger.columns}"
+            )
+        yield (
+            number,
+            (
+                columns
+                and "\t".join(
+                    [str(place), columns[0], NOTHING, NOTHING, columns[tagger.tag], *NOTHING * 5]
+                )
+            )
+            or "",
+        )
+        if columns and columns[tagger.tag] == "SENT" and not is_marked:
+            place = 0
+            yield number, ""
 
 
 class _Tree:

@@ -95,18 +95,18 @@ _CONSTANT = re.compile(r'"([^"]*)"')
 
 
 @dataclass
-class _Element:
+class Element:
     """An element of XML, its line and its text."""
 
     name: str
     line: int
     values: dict[str, str]
-    children: list[_Element] = field(default_factory=list)
+    children: list[Element] = field(default_factory=list)
     text: str = ""
 
-    def all(self, name: str) -> Iterator[_Element]:
+    def all(self, name: str) -> Iterator[Element]:
         """Yield the elements of a name at or below this one, in order."""
-        todo: list[_Element] = [self]
+        todo: list[Element] = [self]
         while todo:
             element = todo.pop()
             if element.name == name:
@@ -121,18 +121,18 @@ def read_xml(lines: Sequence[str]) -> Iterator[Analysed]:
     if root.name != "xdrs-output" or not sentences:
         raise Fault(root.line, f"<{root.name}> without <xdrs>, expected Boxer's <xdrs-output>")
     for element in sentences:
-        yield _XmlSentence(element).analysed()
+        yield XmlSentence(element).analysed()
 
 
-def _parse(text: str) -> _Element:
+def _parse(text: str) -> Element:
     parser = expat.ParserCreate()
-    top = _Element("", 0, {})
+    top = Element("", 0, {})
     opened = [top]
 
     def start(name: str, values: dict[str, str]) -> None:
         if len(opened) > 4 * DEEPEST:
             raise Fault(parser.CurrentLineNumber, "elements are nested too deep")
-        opened.append(_Element(name, parser.CurrentLineNumber, values))
+        opened.append(Element(name, parser.CurrentLineNumber, values))
         opened[-2].children.append(opened[-1])
 
     def end(_: str) -> None:
@@ -163,10 +163,10 @@ def _span(values: Mapping[str, str]) -> list[tuple[int, int]]:
     return [] if begin is None or end is None else [(begin, end)]
 
 
-class _XmlSentence:
+class XmlSentence:
     """Reads one sentence of XML."""
 
-    def __init__(self, element: _Element) -> None:
+    def __init__(self, element: Element) -> None:
         self._element = element
         self._places: dict[str, int] = {}
         self._spans: list[tuple[int, int]] = []
@@ -204,7 +204,7 @@ class _XmlSentence:
             name = word.values.get("xml:id", "")
             self._add(word, word.text.strip(), kinds.get(name, ""))
 
-    def _add(self, element: _Element, word: str, tag: str) -> None:
+    def _add(self, element: Element, word: str, tag: str) -> None:
         if not is_one_word(word):
             raise Fault(element.line, f"the token is '{word}', expected one without spaces")
         self._places[element.values.get("xml:id", "")] = len(self._words)
@@ -212,7 +212,7 @@ class _XmlSentence:
         self._tags.append(tag)
 
     def _check_tags(self) -> None:
-        unknown: list[_Element] = []
+        unknown: list[Element] = []
         todo = [child for child in self._element.children if child.name not in BESIDE]
         while todo:
             element = todo.pop()
@@ -228,7 +228,7 @@ class _XmlSentence:
                 f"{', '.join(sorted(TAGS))}",
             )
 
-    def _at(self, element: _Element) -> list[int]:
+    def _at(self, element: Element) -> list[int]:
         """Return the positions of the tokens to which an element points."""
         indices = [
             index
@@ -248,7 +248,7 @@ class _XmlSentence:
             if first < end and begin < last
         ]
 
-    def _part(self, element: _Element, level: int) -> Part:
+    def _part(self, element: Element, level: int) -> Part:
         if level > DEEPEST:
             raise Fault(element.line, "boxes in boxes, too deep")
         values = element.values

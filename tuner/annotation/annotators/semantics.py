@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from ...base.errors import InputError
 from ...base.files import read_lines
 from ...texts.annotator import Annotation, AnnotationRequest, Layer
-from . import _columns, _drs_files, _lookup, _meaning
+from . import _boxer_prolog, _columns, _drs_files, _lookup, _meaning
 from ._lookup import FileAnnotator
 from ._meaning import Analysed, Fault, is_one_word
 
@@ -33,10 +33,10 @@ class _Known(NamedTuple):
 class Semantics(FileAnnotator):
     """Looks sentences up by their tokens in files of roles and discourse representations.
 
-    The format is recognised from the content: columns of CoNLL-2009, CoNLL-2012 or Universal
-    Propositions, clauses of the Parallel Meaning Bank with token positions, Boxer's XML, or JSON
-    lines. Analyses of one sentence from several files are combined; if two are of the same kind,
-    the first counts.
+    The format is recognised from the content: columns of CoNLL-2005, CoNLL-2009, CoNLL-2012, SENNA
+    or Universal Propositions, clauses of the Parallel Meaning Bank with token positions, Boxer's
+    XML or Prolog, or JSON lines. Analyses of one sentence from several files are combined; if two
+    are of the same kind, the first counts.
     """
 
     gives: ClassVar[frozenset[Layer]] = frozenset(NAMES)
@@ -98,6 +98,8 @@ def _sentences(path: Path) -> Iterator[Analysed]:
         reader = _drs_files.read_xml
     elif first.startswith("{"):
         reader = _meaning.read
+    elif any(line.startswith("sem(") for line in lines):
+        reader = _boxer_prolog.read
     elif _drs_files.CLAUSES.match(first):
         reader = _drs_files.read_clauses
     return read_with(reader, path, lines)

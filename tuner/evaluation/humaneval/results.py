@@ -1,7 +1,7 @@
 """Computes whether judges agree and which system they prefer, and shows it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from ..formatting import decimals, p_or_dash
 from .answers import Answers
 from .evaluation import Evaluation
 
+Common = Literal["majority", "agreement-only"]
+"""How common items count among the preferences; the PORT paper throws them away."""
 CATEGORIES = 3
 """The first system is better, the second is, neither is."""
 
@@ -62,7 +64,11 @@ def sign_test(wins: int, losses: int) -> tuple[float | None, float | None]:
 
 
 def evaluate(
-    answers: Sequence[Answers], *, drop: int = 0, literal: bool = False
+    answers: Sequence[Answers],
+    *,
+    drop: int = 0,
+    literal: bool = False,
+    common: Common = "majority",
 ) -> dict[str, Any]:
     """Count agreement and preferences.
 
@@ -75,6 +81,8 @@ def evaluate(
         Evaluations with the same judges are taken together.
     literal
         See `outliers`.
+    common
+        Whether common items count by the majority of their judges, or only for the agreement.
 
     Returns
     -------
@@ -104,7 +112,7 @@ def evaluate(
         answers_left = [
             sheet for sheet in answers_left if sheet.judge not in dropped[evaluation.id]
         ]
-        preferences.append(_preference(evaluation, answers_left))
+        preferences.append(_preference(evaluation, answers_left, common))
     total = None
     if len(preferences) > 1:
         systems = {preference["systems"] for preference in preferences}
@@ -118,6 +126,7 @@ def evaluate(
         "total": total,
         "agreement": agreements,
         "filter": "literal" if literal else "wording",
+        "common": common,
     }
 
 
@@ -177,20 +186,26 @@ def _agreement(
     }
 
 
-def _preference(evaluation: Evaluation, answers: Sequence[Answers]) -> dict[str, Any]:
+def _preference(
+    evaluation: Evaluation, answers: Sequence[Answers], common: Common
+) -> dict[str, Any]:
     """Count items. An item that several judges saw counts once, by their majority.
 
     Judgments of one item are not independent, and the sign test needs independent counts.
     """
     counts = [0] * CATEGORIES
-    for item in evaluation.items:
+    for item, details in evaluation.items.items():
         votes: list[int] = [sheet.votes[item] for sheet in answers if item in sheet.votes]
-        if votes:
+        if votes and not (details.common and common == "agreement-only"):
             by_category = [votes.count(category) for category in range(CATEGORIES)]
             most = max(by_category)
             # Without a single largest category, neither system is preferred.
             undecided = by_category.count(most) > 1
             counts[CATEGORIES - 1 if undecided else by_category.index(most)] += 1
+    if not any(counts):
+        raise errors.InputError(
+            f"{evaluation.condition}: all items are common, and --common {common} counts none"
+        )
     return _tested(evaluation.condition, evaluation.systems, *counts)
 
 

@@ -374,3 +374,57 @@ def test_the_fingerprint_is_that_of_the_content(files):
 def test_a_label_that_the_format_cannot_say_is_refused():
     with pytest.raises(ValueError, match="cannot be written"):
         _conllu.write(["a"], ["N\tN"], (), [])
+
+
+TAGGED = {
+    "TreeTagger": (
+        "The\tDT\tthe\ncat\tNN\tcat\n.\tSENT\t.\n#\tSYM\t#\n1\tCD\t@card@\n.\tSENT\t.\n",
+        [("The cat .", "DT NN SENT", 1), ("# 1 .", "SYM CD SENT", 4)],
+    ),
+    "TreeTagger, marked": (
+        "<s>\nHi\tUH\thi\n.\tSENT\t.\nYou\tPP\tyou\n</s>\n<s>\nGo\tVV\tgo\n</s>\n",
+        [("Hi . You", "UH SENT PP", 2), ("Go", "VV", 7)],
+    ),
+    "TnT": (
+        "%% TnT -- Part-of-Speech Tagging\n%%\n\nThe\t\t\tDT\ncat\t\t\tNN\n\nhe\t\t\tPRP\n",
+        [("The cat", "DT NN", 4), ("he", "PRP", 7)],
+    ),
+    "FreeLing": (
+        "El el DA0MS0 1\ngato gato NCMS000 0.998047\n. . Fp 1\n\nhola hola I 1\n\n",
+        [("El gato .", "DA0MS0 NCMS000 Fp", 1), ("hola", "I", 5)],
+    ),
+}
+"""Written here, in the forms that the tools' manuals show."""
+
+
+@pytest.mark.parametrize("name", TAGGED)
+def test_columns_of_taggers_are_tags_of_words(files, name):
+    text, expected = TAGGED[name]
+    (path,) = files(text)
+    read = [
+        (" ".join(tree.tokens), " ".join(word.xpos for word in tree.words), tree.line)
+        for tree in _conllu.read(path)
+    ]
+    assert read == expected
+    annotator = registry.build("annotator", "conllu", {"files": [path]})
+    sentences = [words.split() for words, _, _ in expected]
+    request = AnnotationRequest(layers=frozenset({"tags"}))
+    tags = [annotation.tags for annotation in annotator.annotate(sentences, request)]
+    assert tags == [tuple(tags_of.split()) for _, tags_of, _ in expected]
+    with pytest.raises(InputError, match="parses are needed"):
+        list(annotator.annotate(sentences, AnnotationRequest(layers=frozenset({"heads"}))))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tDT\ta\nb\tNN\n", ":2: 2 columns, expected those of TreeTagger: word, tag, lemma"),
+        ("a\tDT\nb\n", ":2: 1 column, expected those of TnT: word, tag"),
+        ("a a DT 1\nb b NN\n", ":2: 3 columns, expected those of FreeLing: word, lemma, tag"),
+        ("a b c d\n", ":1: 1 column, expected 10"),
+    ],
+)
+def test_a_line_that_no_tagger_writes_is_told(files, text, message):
+    (path,) = files(text)
+    with pytest.raises(InputError, match=re.escape(message)):
+        list(_conllu.read(path))

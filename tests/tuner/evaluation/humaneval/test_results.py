@@ -106,6 +106,21 @@ def test_an_outlier_is_left_out_of_all_counts():
     assert literal["agreement"][0]["dropped"] == ("ada",)
 
 
+def test_common_items_may_measure_agreement_alone():
+    """Four judges, ten items each, four of them common: 4 x 6, as the PORT paper counts."""
+    one = evaluation(judges=("ada", "bob", "eve", "joe"), per_judge=10, common=4)
+    answers = answers_of(one, lambda _, item: 0 if one.items[item].common else 1)
+    for how, wins, losses in (("majority", 4, 24), ("agreement-only", 0, 24)):
+        result = evaluate(answers, common=how)
+        (row,) = result["preferences"]
+        assert (row["wins"], row["losses"], row["ties"]) == (wins, losses, 0)
+        assert result["agreement"][0]["items"] == 4
+        assert result["common"] == how
+    every = evaluation(per_judge=3, common=3)
+    with pytest.raises(InputError, match="all items are common, and --common agreement-only"):
+        evaluate(answers_of(every, lambda *_: 0), common="agreement-only")
+
+
 def test_a_common_item_counts_once_as_most_say():
     one = evaluation(per_judge=3, common=3)
     first, second, third = common_items(one)
