@@ -116,7 +116,7 @@ class AllCommands(CommandGroup):
             return super().main(*args, **kwargs)
         except Exception as error:
             fault = families.fault_of(error)
-            message = fault or _lacking(error)
+            message = fault or families.missing_part(error) or _lacking(error)
             if message is None:
                 raise
             if fault or VOICE.verbose:

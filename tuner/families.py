@@ -270,6 +270,14 @@ def missing(group: str, name: str) -> str:
     return ""
 
 
+def missing_part(error: Exception) -> str:
+    """Return a line on an import that failed for want of an extension of portmert; else ''."""
+    name = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+    folder = "/".join(name.split(".")[:3])
+    is_extension = name.startswith("portmert.extensions.")
+    return f"this needs the folder {folder}, which is missing here" if is_extension else ""
+
+
 def is_ours(entry: EntryPoint) -> bool:
     """Return whether an entry point leads to portmert itself."""
     return entry.value.startswith("portmert.")

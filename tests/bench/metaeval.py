@@ -21,8 +21,8 @@ def metaeval() -> list[list[str]]:
 
 def work(metrics: int, systems: int, segments: int, samples: int) -> None:
     """Evaluate metrics that are people's scores and more and more noise."""
-    from portmert.tuner.evaluation.metaeval.data import Judged
-    from portmert.tuner.evaluation.metaeval.evaluation import Settings, evaluate
+    from portmert.extensions.metaeval.data import Judged
+    from portmert.extensions.metaeval.evaluation import Settings, evaluate
     from tests.support.agreements import given_scores
 
     rng = np.random.default_rng(1)

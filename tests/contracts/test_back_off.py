@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from portmert.extensions.metaeval.data import MetricScores
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison.scores import Counted
-from portmert.tuner.evaluation.metaeval.data import MetricScores
 from tests.support.cli import run
 
 SEMANTICS = Path(__file__).parents[2] / "configs/semantics"

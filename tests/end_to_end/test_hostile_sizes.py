@@ -10,13 +10,13 @@ import zipfile
 
 import pytest
 
+from portmert.extensions.metaeval.human_scores import read_human_scores
+from portmert.extensions.people.sheets import read_xlsx
 from portmert.metrics._base import Vocabulary
 from portmert.metrics._lexicon_files import read_words
 from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.base.files import each_line, writing
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.human_scores import read_human_scores
-from portmert.tuner.evaluation.humaneval.sheets import read_xlsx
 from portmert.tuner.nbest.read import read_nbest
 from tests.support.cli import fault
 from tests.support.run_folders import write, write_lines

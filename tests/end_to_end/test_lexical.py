@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
+from portmert.extensions.learned.learned import TERP_ALONE
 from portmert.metrics._lexicon_files import content_hash
-from portmert.metrics.learned import TERP_ALONE
 from portmert.tuner.runs.config import load_config
 from tests.oracles.lexical import write_wordnet
 from tests.support.cli import run

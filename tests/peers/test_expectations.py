@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.extensions.metaeval.data import Draws, Points
+from portmert.extensions.metaeval.evaluation import calibrated
+from portmert.extensions.metaeval.intervals import correct_pairs, pearsons
 from portmert.tuner.evaluation.correlation import Pairs
-from portmert.tuner.evaluation.metaeval.data import Draws, Points
-from portmert.tuner.evaluation.metaeval.evaluation import calibrated
-from portmert.tuner.evaluation.metaeval.intervals import correct_pairs, pearsons
 from tests.support.places import SHARED
 
 TERP = SHARED / "data" / "peers" / "terp"

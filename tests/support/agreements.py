@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from portmert.extensions.metaeval.data import Judged, MetricScores
+from portmert.extensions.metaeval.evaluation import Settings, evaluate
 from portmert.metrics.terp import Ter
-from portmert.tuner.evaluation.metaeval.data import Judged, MetricScores
-from portmert.tuner.evaluation.metaeval.evaluation import Settings, evaluate
 
 
 class Given(Ter):

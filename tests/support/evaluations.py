@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
-from portmert.tuner.evaluation.humaneval import evaluation as made_by
-from portmert.tuner.evaluation.humaneval.sheets import write
+from portmert.extensions.people import evaluation as made_by
+from portmert.extensions.people.sheets import write
 
 HOSTILE = (
     "=1+1",

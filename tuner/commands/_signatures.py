@@ -123,7 +123,7 @@ def parameters(owner: str) -> dict[str, Parameter]:
 
     Raises
     ------
-    LookupError
+    LookupError, ModuleNotFoundError
         There is no such function or class.
     """
     module, node = definition(owner)
@@ -141,7 +141,9 @@ def parameters(owner: str) -> dict[str, Parameter]:
 def definition(owner: str) -> tuple[ast.Module, ast.FunctionDef | ast.ClassDef]:
     """Return a module, and in it a function, a class, or a method `module.Class.method`."""
     parts = owner.split(".")
-    depth = next(n for n in range(len(parts), 0, -1) if _path(parts[:n]).exists())
+    depth = next((n for n in range(len(parts), 0, -1) if _path(parts[:n]).exists()), 0)
+    if not depth:
+        raise ModuleNotFoundError(f"No module named 'portmert.{owner}'", name=f"portmert.{owner}")
     module = ast.parse(_path(parts[:depth]).read_text("utf-8"))
     node: Any = module
     for name in parts[depth:]:

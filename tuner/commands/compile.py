@@ -2,11 +2,12 @@
 
 import sys
 import time
-from importlib import import_module
+from itertools import chain
 
 import click
 
 from ..base.errors import ProgramError
+from ..families import extensions
 
 
 @click.command()
@@ -63,7 +64,8 @@ def _compile(share: int, shares: int, *, only_tuning: bool = False) -> None:
 
     warm_up(share, shares, only_tuning=only_tuning)
     if share == 0 and not only_tuning:
-        import_module("portmert.tuner.evaluation.metaeval.evaluation").warm_up()
+        for kernels in chain(*extensions("portmert.kernels").values()):
+            kernels.load()()
 
 
 if __name__ == "__main__":

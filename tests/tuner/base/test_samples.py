@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from portmert.extensions.crossval.report import corrected_p
 from portmert.tuner.base.samples import deviation, interval, is_constant
-from portmert.tuner.evaluation.crossval.report import corrected_p
 
 CONSTANT = ([], [3.0], [0.3, 0.3], [0.3, 0.1 + 0.2], [1e-17, 0.0], [1e9, 1e9 + 1e-6])
 

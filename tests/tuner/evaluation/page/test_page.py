@@ -5,9 +5,9 @@ import re
 import pytest
 
 import portmert
+from portmert.extensions.crossval.report import document_of as document_of_crossval
 from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.sentences import summaries
-from portmert.tuner.evaluation.crossval.report import document_of as document_of_crossval
 from portmert.tuner.evaluation.document import Chart
 from portmert.tuner.evaluation.formatting import ShownMetric, decimals, p_value
 from portmert.tuner.evaluation.page.html import MAX_BYTES

@@ -2,10 +2,10 @@
 
 import pytest
 
+from portmert.extensions.metaeval.combined import combine
+from portmert.extensions.metaeval.evaluation import Settings
+from portmert.extensions.metaeval.report import document_of as document_of_metaeval
 from portmert.tuner.evaluation.comparison.report import document_of
-from portmert.tuner.evaluation.metaeval.combined import combine
-from portmert.tuner.evaluation.metaeval.evaluation import Settings
-from portmert.tuner.evaluation.metaeval.report import document_of as document_of_metaeval
 from portmert.tuner.evaluation.page.html import html
 from tests.support.agreements import two_sets
 from tests.support.browser import browser, console

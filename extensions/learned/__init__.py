@@ -1,0 +1,1 @@
+"""Metrics whose weights are learnt from human scores; see docs/metrics/terp.md."""

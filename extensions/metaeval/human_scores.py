@@ -1,0 +1,531 @@
+"""Reads human scores of several systems' outputs, and finds the outputs they are about.
+
+The scores are a table with tabs between its columns. Its first line names them: `system`,
+`segment` (line of the output, from 0), `score`, maybe `document`, `judge` and `group`. Or they are
+the rankings of WMT 2010 to 2016, a CSV file with columns `srcIndex` (from 1), `system1Id`,
+`system1rank` and so on; a rank of 1 is the best, -1 is none. The outputs
+are a folder of files named after the systems, `SYSTEM.en`, one segment a line. A TOML file may
+list several test sets, each a table `[[set]]` with the keys of `JudgedSet`; paths in it are
+relative to the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pydantic.dataclasses
+from pydantic import Field, TypeAdapter
+
+from portmert.metrics._base import FloatArray, IntArray
+from portmert.tuner.base.compressed import COMPRESSED
+from portmert.tuner.base.errors import InputError, counted, faults_at, suggest
+from portmert.tuner.base.files import read_lines
+from portmert.tuner.base.json_toml import parse_toml
+from portmert.tuner.base.numbers import FINITE, parse_finite
+
+Several = Literal["refuse", "mean", "each"]
+"""How to treat several judgments of one output: as a fault, by their mean, or one by one."""
+OfSystems = Literal["mean", "better", "better-or-equal"]
+"""People's score of a system: mean over judgments, or the share of comparisons that it wins."""
+
+_MOST_DIGITS = 7
+"""Digits of a segment's number: a slip must not ask for a table as large as the memory."""
+_MOST_CELLS, _SPARSEST = 10_000_000, 50
+"""Largest table of systems and segments: this many cells, or this many cells a score."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """J judgments, one by one.
+
+    Parameters
+    ----------
+    segments, systems : (J,) int64
+        Row and column of each in the table of scores.
+    judges : (J,) int64
+        Number of the judge; all 0 if the file names no judges.
+    scores : (J,) float64
+    """
+
+    segments: IntArray
+    systems: IntArray
+    judges: IntArray
+    scores: FloatArray
+
+    def of_systems(self, columns: Sequence[int]) -> Judgments:
+        """Return those of some systems, renumbered."""
+        places = np.full(max(int(self.systems.max(initial=0)), *columns) + 1, -1, dtype=np.int64)
+        places[list(columns)] = np.arange(len(columns))
+        systems = places[self.systems]
+        is_kept = systems >= 0
+        return Judgments(
+            self.segments[is_kept], systems[is_kept], self.judges[is_kept], self.scores[is_kept]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class HumanScores:
+    """Human scores of M systems' translations of S segments.
+
+    Parameters
+    ----------
+    path : Path
+        The file they were read from; messages begin with it.
+    systems : tuple of str
+        M names, in the order of the file.
+    scores : (S, M) float64
+        Higher is better. The mean of several judgments; NaN for a segment without a judgment.
+    documents : (S,) int64 or None
+        Index of each segment's document in `document_names`, -1 if unknown; None: all unknown.
+    document_names : tuple of str
+        In the order of the file.
+    groups : (S,) int64 or None
+        Number of each segment's group of documents (a language, a genre), likewise.
+    each : Judgments or None
+        If every judgment is a data point of its own.
+    is_ranking
+        Whether they were ranks, which are negated.
+    """
+
+    path: Path
+    systems: tuple[str, ...]
+    scores: FloatArray
+    documents: IntArray | None
+    document_names: tuple[str, ...]
+    groups: IntArray | None = None
+    each: Judgments | None = None
+    is_ranking: bool = False
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def complete(self) -> IntArray:
+        """Segments with a score of every system, rising; with single judgments, those with any."""
+        missing = np.isnan(self.scores)
+        left_out = missing.any(axis=1) if self.each is None else missing.all(axis=1)
+        return np.flatnonzero(~left_out).astype(np.int64)
+
+    def negated(self) -> HumanScores:
+        """Return penalties, for which lower is better, as scores."""
+        each = self.each and replace(self.each, scores=-self.each.scores)
+        return replace(self, scores=-self.scores, each=each)
+
+    def of_systems(self, names: Sequence[str]) -> HumanScores:
+        """Return the scores of some systems, in the order given.
+
+        Raises
+        ------
+        InputError
+            A system without scores, or named twice.
+        """
+        for position, name in enumerate(names):
+            if name not in self.systems:
+                raise InputError(
+                    f"{self.path}: no score of system '{name}'{suggest(name, self.systems)}"
+                )
+            if name in names[:position]:
+                raise InputError(f"system '{name}' is named twice, expected each once")
+        columns = [self.systems.index(name) for name in names]
+        return replace(
+            self,
+            systems=tuple(names),
+            scores=self.scores[:, columns],
+            each=self.each and self.each.of_systems(columns),
+        )
+
+    def of_segments(self, numbers: IntArray) -> HumanScores:
+        """Return the scores of some segments, rising."""
+        documents, groups = (x if x is None else x[numbers] for x in (self.documents, self.groups))
+        each = self.each
+        if each is not None:
+            rows = np.isin(each.segments, numbers)
+            places = np.searchsorted(numbers, each.segments[rows]).astype(np.int64)
+            each = Judgments(places, each.systems[rows], each.judges[rows], each.scores[rows])
+        return replace(
+            self, scores=self.scores[numbers], documents=documents, groups=groups, each=each
+        )
+
+    def of_length(self, segments: int, *, origin: Path | str) -> HumanScores:
+        """Return the scores extended to all segments of a test set.
+
+        Parameters
+        ----------
+        segments
+            Number of lines of the file `origin`, for the message.
+
+        Raises
+        ------
+        InputError
+            A score belongs to a segment that the test set lacks.
+        """
+        if len(self) > segments:
+            raise InputError(
+                f"{self.path}: a score of segment {len(self) - 1} (counted from 0), but {origin} "
+                f"has {counted(segments, 'line')}; are both of the same test set?"
+            )
+        missing = segments - len(self)
+        documents, groups = (
+            x if x is None else np.pad(x, (0, missing), mode="constant", constant_values=-1)
+            for x in (self.documents, self.groups)
+        )
+        scores = np.pad(self.scores, ((0, missing), (0, 0)), constant_values=np.nan)
+        return replace(self, scores=scores, documents=documents, groups=groups)
+
+
+def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
+    """Read a table of human scores.
+
+    Parameters
+    ----------
+    judgments
+        How to treat several judgments of one system's output of a segment.
+
+    Raises
+    ------
+    InputError
+        A column is missing; a score is no finite number; a segment is no number, has two scores of
+        one system (or of one judge, if several may judge), or is in two documents. The message
+        names the line.
+    """
+    lines = read_lines(path)
+    if len(lines) < 2:
+        state = "no scores behind the column names" if lines else "the file is empty"
+        raise InputError(f"{path}: {state}; expected a line of column names, then a line a score")
+    is_ranking = "system1rank" in lines[0].split(",")
+    names, named_rows = (_rankings if is_ranking else _table)(path, lines)
+    if is_ranking and judgments == "refuse":
+        judgments = "each"
+    where: dict[tuple[str, int, str], int] = {}
+    rows: list[tuple[str, int, str, float]] = []
+    of_segments: dict[str, dict[int, tuple[str, int]]] = {
+        name: {} for name in ("document", "group") if name in names
+    }
+    for number, row in named_rows:
+        system, segment = row["system"], _segment(row["segment"], path, number)
+        judge = row.get("judge", "") if judgments != "refuse" else ""
+        if judgments == "refuse" or "judge" in row:
+            first = where.setdefault((system, segment, judge), number)
+            if first != number:
+                raise InputError(
+                    f"{path}:{number}: system '{system}' has a score of segment {segment} in line "
+                    f"{first} already; several judgments of one output are taken with --judgments"
+                    if judgments == "refuse"
+                    else f"{path}:{number}: judge '{judge}' has judged system '{system}' in "
+                    f"segment {segment} in line {first} already; leave one"
+                )
+        rows.append((system, segment, judge, _score(row["score"], path, number)))
+        for column, names_of_segments in of_segments.items():
+            name, first = names_of_segments.setdefault(segment, (row[column], number))
+            if name != row[column]:
+                raise InputError(
+                    f"{path}:{number}: segment {segment} is in {column} '{row[column]}', but line "
+                    f"{first} has it in '{name}'"
+                )
+    scores = replace(_arrays(path, rows, of_segments), is_ranking=is_ranking)
+    return scores if judgments == "each" else replace(scores, each=None)
+
+
+_RANKED = ("system", "segment", "judge", "score")
+_Rows = Iterator[tuple[int, dict[str, str]]]
+"""Number of a line, and what it says by the name of the column."""
+
+
+def _table(path: Path, lines: Sequence[str]) -> tuple[list[str], _Rows]:
+    """Return the names of columns and the rows of a table with tabs."""
+    names = lines[0].removeprefix("\ufeff").split("\t")
+    for needed in ("system", "segment", "score"):
+        if names.count(needed) != 1:
+            raise InputError(
+                f"{path}:1: {'no' if needed not in names else 'more than one'} column '{needed}'; "
+                f"expected columns system, segment, score and maybe document, tabs between them"
+            )
+    return names, _named(path, lines, names, "\t")
+
+
+def _named(path: Path, lines: Sequence[str], names: Sequence[str], between: str) -> _Rows:
+    for number, line in enumerate(lines[1:], 2):
+        cells = line.split(between)
+        if len(cells) != len(names):
+            raise InputError(
+                f"{path}:{number}: {counted(len(cells), 'column')}, the first line names "
+                f"{len(names)}"
+            )
+        yield number, dict(zip(names, cells, strict=True))
+
+
+def _rankings(path: Path, lines: Sequence[str]) -> tuple[list[str], _Rows]:
+    """Return the same of WMT's rankings. Each is a judge of its own; references are no systems.
+
+    Columns as in the README of WMT 2011. Callison-Burch et al., WMT 2010, compare within a ranking
+    alone, so a judge may rank a segment twice.
+    """
+    columns = lines[0].removeprefix("\ufeff").split(",")
+    count = sum(name.endswith("rank") for name in columns)
+    needed = [f"system{n}{part}" for n in range(1, count + 1) for part in ("Id", "rank")]
+    for name in ("srclang", "trglang", "srcIndex", *needed):
+        if columns.count(name) != 1:
+            raise InputError(
+                f"{path}:1: rankings of WMT, but {columns.count(name)} columns '{name}'; expected "
+                f"srclang, trglang, srcIndex, system1Id, system1rank and so on, one of each"
+            )
+
+    def rows() -> _Rows:
+        pair: tuple[str, str] | None = None
+        for number, row in _named(path, lines, columns, ","):
+            languages = row["srclang"], row["trglang"]
+            if languages != (pair := pair or languages):
+                raise InputError(
+                    f"{path}:{number}: a ranking of {'-'.join(languages)}, those before are of "
+                    f"{'-'.join(pair)}; keep the lines of one pair of languages"
+                )
+            index = row["srcIndex"]
+            if not re.fullmatch("[1-9][0-9]{0,6}", index):
+                raise InputError(f"{path}:{number}: srcIndex is '{index}', expected a line from 1")
+            for n in range(1, count + 1):
+                system, rank = row[f"system{n}Id"], row[f"system{n}rank"]
+                if rank == "-1" or system.startswith("_ref"):
+                    continue
+                if not re.fullmatch("[1-9][0-9]{0,6}", rank):
+                    raise InputError(
+                        f"{path}:{number}: system{n}rank is '{rank}'; expected a whole number "
+                        f"from 1, or -1 for none"
+                    )
+                segment, judge = str(int(index) - 1), f"of line {number}"
+                values = (system, segment, judge, f"-{rank}")
+                yield number, dict(zip(_RANKED, values, strict=True))
+
+    return list(_RANKED), rows()
+
+
+def _segment(text: str, path: Path, number: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise InputError(
+            f"{path}:{number}: segment is '{text}'; expected a line number counted from 0, of at "
+            f"most {_MOST_DIGITS} digits"
+        )
+    return int(text)
+
+
+def _score(text: str, path: Path, number: int) -> float:
+    value = parse_finite(text.strip())
+    if value is None:
+        raise InputError(
+            f"{path}:{number}: score is '{text}'; expected a number, {FINITE} (leave the line "
+            f"out if the segment was not judged)"
+        )
+    return value
+
+
+def _arrays(
+    path: Path,
+    rows: Sequence[tuple[str, int, str, float]],
+    of_segments: Mapping[str, Mapping[int, tuple[str, int]]],
+) -> HumanScores:
+    systems, column_of_system = _numbered(system for system, *_ in rows)
+    _, judge_of = _numbered(judge for *_, judge, _ in rows)
+    judgments = Judgments(
+        np.array([segment for _, segment, *_ in rows], dtype=np.int64),
+        np.array([column_of_system[system] for system, *_ in rows], dtype=np.int64),
+        np.array([judge_of[judge] for *_, judge, _ in rows], dtype=np.int64),
+        np.array([score for *_, score in rows]),
+    )
+    count = int(judgments.segments.max()) + 1
+    if count * len(systems) > max(_MOST_CELLS, _SPARSEST * len(rows)):
+        raise InputError(
+            f"{path}: {counted(len(rows), 'score')} of {len(systems)} systems, but one is of "
+            f"segment {count - 1}; is that number a slip?"
+        )
+    place = judgments.segments * len(systems) + judgments.systems
+    each = np.bincount(place, minlength=count * len(systems))
+    total = np.bincount(place, judgments.scores, minlength=count * len(systems))
+    table = np.where(each > 0, total / np.maximum(each, 1), np.nan).reshape(count, -1)
+    numbers: dict[str, IntArray] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    for column, names_of_segments in of_segments.items():
+        names[column], number_of = _numbered(name for name, _ in names_of_segments.values())
+        numbers[column] = np.full(count, -1, dtype=np.int64)
+        numbers[column][list(names_of_segments)] = [
+            number_of[name] for name, _ in names_of_segments.values()
+        ]
+    return HumanScores(
+        path, systems, table, numbers.get("document"), names.get("document", ()),
+        numbers.get("group"), judgments,
+    )  # fmt: skip
+
+
+def _numbered(names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Return distinct names in their order, and the place of each."""
+    distinct = tuple(dict.fromkeys(names))
+    return distinct, {name: number for number, name in enumerate(distinct)}
+
+
+def find_outputs(
+    folder: Path, systems: Sequence[str], *, others_allowed: bool = False
+) -> dict[str, Path]:
+    """Return the output file of each system: `SYSTEM`, or `SYSTEM.` and one more suffix.
+
+    Parameters
+    ----------
+    folder
+        Its hidden files and its folders are ignored.
+    systems
+        In the order of the result.
+    others_allowed
+        Whether the folder may have outputs of other systems too.
+
+    Raises
+    ------
+    InputError
+        A system without an output or with two, or an output of another system.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; expected a folder of files SYSTEM.en")
+    outputs: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or not path.is_file():
+            continue
+        name = path.name
+        for suffix in sorted(COMPRESSED):
+            name = name.removesuffix(suffix)
+        name = name if name in systems else name.rpartition(".")[0] or name
+        if name in outputs:
+            raise InputError(
+                f"{folder}: two outputs of system '{name}': {outputs[name].name} and {path.name}; "
+                f"leave one"
+            )
+        if name not in systems and not others_allowed:
+            raise InputError(
+                f"{path}: system '{name}' has no human scores; take the file away, or name the "
+                f"systems to compare (--system)"
+            )
+        outputs[name] = path
+    for name in systems:
+        if name not in outputs:
+            raise InputError(
+                f"{folder}: no output of system '{name}', which has human scores; add the file, "
+                f"or name the systems to compare (--system)"
+            )
+    return {name: outputs[name] for name in systems}
+
+
+Name = Annotated[str, Field(min_length=1)]
+
+
+@pydantic.dataclasses.dataclass(frozen=True)
+class JudgedSet:
+    """A test set with human scores of several systems' outputs.
+
+    Parameters
+    ----------
+    human
+        Human scores: tab-separated columns system, segment (from 0), score, and optionally
+        document, judge and group.
+    outputs : DIR
+        Folder of system outputs, files such as SYSTEM.en, one segment a line.
+    refs
+        Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN.
+    source
+        Source text: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN. Metrics of word order need it.
+    name
+        The name of the test set in tables.
+    group
+        The data points of all sets with the same group are taken together.
+    scenario
+        Name of a scenario. Scenarios are shown in the order of their first sets.
+    links : DIR
+        Folder of word alignments of source and outputs, SYSTEM.links, with lines as 0-0 1-2.
+    ref_links
+        Word alignment of source and reference; one for each of `refs`, in the same order.
+    penalties
+        The human scores are penalties, such as HTER: lower is better.
+    judgments
+        What to do with several judgments of one output: stop with an error, take their mean, or
+        use each as a data point.
+    system_scores
+        The human score of a system: the mean of its judgments; or the share of all comparisons
+        with other systems on the same segment by the same judge in which it is rated better, or
+        better or equal, as in WMT 2008 to 2010.
+    systems
+        Use only this system. Default: all.
+    drop_missing
+        Leave out segments that are not in all texts; a warning counts them.
+    """
+
+    __test__ = False  # pytest takes it for a test
+
+    human: Path
+    outputs: Path
+    refs: Annotated[tuple[Path, ...], Field(min_length=1)]
+    name: str = ""
+    group: str = ""
+    scenario: str = ""
+    source: Path | None = None
+    links: Path | None = None
+    ref_links: tuple[Path, ...] = ()
+    penalties: bool = False
+    judgments: Several = "refuse"
+    system_scores: OfSystems = "mean"
+    systems: tuple[Name, ...] = ()
+    drop_missing: bool = False
+
+
+def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
+    """Read the test sets of a file. Paths in it are taken from its folder.
+
+    Raises
+    ------
+    InputError
+        It is not TOML, lists nothing, has another key or a value of another kind, names two test
+        sets alike, or a file that is not there.
+    """
+    text = "\n".join(read_lines(path))
+    with faults_at(f"{path}: not TOML", ValueError, InputError):
+        content = parse_toml(text)
+    tables = content.get("set")
+    if set(content) != {"set"} or not isinstance(tables, list) or not tables:
+        raise InputError(f"{path}: expected tables [[set]], one of each test set, nothing else")
+    sets: list[JudgedSet] = []
+    keys = [key.name for key in fields(JudgedSet)]
+    for number, table in enumerate(tables, 1):
+        for key in table if isinstance(table, dict) else ():
+            if key not in keys:
+                near = suggest(key, keys)
+                raise InputError(f"{path}: test set {number}: no key '{key}'{near}")
+        with faults_at(f"{path}: test set {number}", ValueError, InputError):
+            judged_set = TypeAdapter(JudgedSet).validate_python(table)
+        if not judged_set.name:
+            raise InputError(f'{path}: test set {number} has no name; add name = "..."')
+        if judged_set.name in (earlier.name for earlier in sets):
+            raise InputError(f"{path}: two test sets are named '{judged_set.name}'")
+        sets.append(_in_folder(judged_set, path.parent, f"{path}: test set {number}"))
+    return tuple(sets)
+
+
+def _in_folder(judged_set: JudgedSet, folder: Path, where: str) -> JudgedSet:
+    """Return a test set whose paths are taken from a folder; all are there."""
+
+    def checked(key: str, path: Path, *, is_folder: bool = False) -> Path:
+        path = folder / path
+        # os.path takes long names.
+        if not os.path.exists(path) or os.path.isdir(path) != is_folder:  # noqa: PTH110, PTH112
+            kind = "folder" if is_folder else "file"
+            raise InputError(f"{where}: {key}: there is no {kind} {path}")
+        return path
+
+    source, links = judged_set.source, judged_set.links
+    return replace(
+        judged_set,
+        human=checked("human", judged_set.human),
+        outputs=checked("outputs", judged_set.outputs, is_folder=True),
+        source=source and checked("source", source),
+        links=links and checked("links", links, is_folder=True),
+        refs=tuple(checked("refs", path) for path in judged_set.refs),
+        ref_links=tuple(checked("ref_links", path) for path in judged_set.ref_links),
+    )

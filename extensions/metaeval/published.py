@@ -1,0 +1,94 @@
+"""Puts what a paper reports of metrics beside our own correlations."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from portmert.metrics._base import Metric
+from portmert.metrics._display import NOTHING
+from portmert.tuner.base.errors import InputError, PortmertError, suggest
+from portmert.tuner.base.numbers import shown_p
+from portmert.tuner.base.tables import Table
+from portmert.tuner.components import registry
+from portmert.tuner.evaluation.published import Published, read_published
+
+from . import evaluation
+from .combined import Combined, column_of
+from .tables import measure_name, with_interval
+
+
+def read(path: Path, metrics: Mapping[str, Metric]) -> Published:
+    """Read the tables of agreements with people.
+
+    Raises
+    ------
+    InputError
+        There is none, none has one of the metrics, or a table names a measure that we lack.
+    """
+    published = read_published(path)
+    tables = tuple(table for table in published.table if table.measures)
+    if not tables:
+        raise InputError(
+            f"{path}: {published.citation or 'a paper without a name'}: no table has measures, as "
+            f'measures = ["system.spearman"]; `portmert reproduce` reads tables of tuned systems'
+        )
+    for table in tables:
+        for measure in set(table.measures) - set(evaluation.MEASURES):
+            near = suggest(measure, evaluation.MEASURES)
+            raise InputError(f"{path}: table {table.number}: no measure '{measure}'{near}")
+    names = list(dict.fromkeys(row[0] for table in tables for row in table.rows))
+    if all(_place(name, metrics) is None for name in names):
+        raise InputError(f"{path}: no table has one of --metric, only {', '.join(names)}")
+    return Published(published.citation, tables)
+
+
+def _place(name: str, metrics: Mapping[str, Metric]) -> int | None:
+    """Return the place of the metric that a paper calls `name` among ours, or None."""
+    try:
+        metric = registry.metric(name)
+    except PortmertError:
+        metric = None
+    same = (
+        n for n, (label, ours) in enumerate(metrics.items()) if name == label or ours == metric
+    )
+    return next(same, None)
+
+
+def tables(
+    published: Published,
+    metrics: Mapping[str, Metric],
+    parts: Sequence[evaluation.MetaEvaluation],
+    together: Combined | None,
+) -> Iterator[Table]:
+    """Yield the paper's tables, our correlations beside its own, with a test of differences.
+
+    Ours are of each group of test sets and of all: means over sets for systems, else of all data
+    points. The metrics are by their labels, in the order of the results.
+    """
+    columns = list(together.columns if together else ()) or [column_of(part) for part in parts]
+    for theirs in published.table:
+        headers, rows = [*theirs.headers], [[*row] for row in theirs.rows]
+        places = [_place(row[0], metrics) for row in rows]
+        first = next((place for place in places if place is not None), None)
+        if first is None:
+            continue
+        for measure in theirs.measures:
+            kind = "mean" if measure.startswith("system.") else "pooled"
+            for column in (column for column in columns if column.kind in ("", kind)):
+                name = " ".join(filter(None, ("ours:", column.name, measure_name(measure))))
+                headers += [name, "p"]
+                for row, place in zip(rows, places, strict=True):
+                    estimate = None if place is None else column.correlations[place].get(measure)
+                    row.append(NOTHING if estimate is None else with_interval(estimate))
+                    pair = (
+                        (first, first) if place is None else (min(place, first), max(place, first))
+                    )
+                    difference = column.differences.get(pair, {}).get(measure)
+                    row.append("" if difference is None else shown_p(difference.p_corrected))
+        yield Table(
+            f"Table {theirs.number} of {published.citation}: {theirs.caption}",
+            headers,
+            rows,
+            note="p: of the difference from the first of our metrics, corrected for the number of "
+            "pairs of metrics. Ours are above 0 where a metric agrees with people, of error rates "
+            "too.",
+        )

@@ -1,0 +1,1 @@
+"""Fills the tables of the PORT paper with the user's own systems; see docs/metrics/port.md."""

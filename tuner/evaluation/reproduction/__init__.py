@@ -1,1 +1,0 @@
-"""Fills the tables of the PORT paper with the user's own systems."""
