@@ -3,13 +3,17 @@
 import gzip
 import os
 import re
+import subprocess
+import sys
+from collections import Counter
+from itertools import islice
 
 import pytest
 
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import fault, run
-from tests.support.places import programs
+from tests.support.places import PROGRAMS, ROOT, SHARED, programs
 from tests.support.real_moses import real_system
 
 REFERENCE = "the little house\nthe house\nlittle house\nthe\nlittle house\n"
@@ -242,3 +246,149 @@ def test_a_decoder_behind_another_program(system, launcher):
     (path,) = programs(launcher.split()[0])
     script = wrapper(system, f'exec {path} {launcher.partition(" ")[2]} $MOSES "$@"')
     assert first_hypotheses(tune(system, decoder=script)) == first_hypotheses(tune(system))
+
+
+def test_the_line_that_moses_dies_at_is_named(system):
+    spoil = """for a; do [ "$p" = -input-file ] && sed -i '4s/$/ [x]/' "$a"; p=$a; done"""
+    said = fault(*command(system, decoder=wrapper(system, f'{spoil}\nexec $MOSES "$@"')))
+    assert "SIGSEGV" in said
+    place = re.search(r"printed (\d) translations?, so it ended at .*dev.src:(\d) or", said)
+    assert place is None or int(place[1]) + 1 == int(place[2]) <= 4
+
+
+# Options and daily setups.
+
+
+def scripts():
+    folder = PROGRAMS.parent / "scripts"
+    if not folder.exists():
+        pytest.skip("shared data: tools/moses/scripts")
+    programs("perl")
+    return folder
+
+
+def test_a_tuning_of_ems(system):
+    ems = scripts() / "ems" / "experiment.perl"
+    folder = system["folder"]
+    page = (ROOT / "docs" / "how-to" / "moses.md").read_text()
+    text = re.search(r"```ini\n(.*?)```", page, re.DOTALL)[1]
+    for path, real in {
+        "/path/to/experiment": folder / "ems", "/path/to/mosesdecoder/scripts": scripts(),
+        "/path/to/mosesdecoder/bin": PROGRAMS, "/path/to/mosesdecoder": PROGRAMS.parent,
+        "/path/to/portmert": f"{sys.executable} -m portmert", "/path/to/moses.ini": system["ini"],
+        "/path/to/dev.de": system["source"], "/path/to/dev.en": system["ref"],
+    }.items():  # fmt: skip
+        text = text.replace(path, str(real))
+    text = text.replace('tuning-settings = "', f'tuning-settings = "{" ".join(SETTINGS[:2])} ')
+    (folder / "config").write_text(text)
+    (folder / "ems").mkdir()
+    words = ["perl", ems, "-config", folder / "config", "-no-graph", "-exec", "-final-step",
+             "TUNING:apply-weights"]  # fmt: skip
+    done = subprocess.run(
+        list(map(str, words)), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    tuned = folder / "ems" / "tuning" / "moses.tuned.ini.1"
+    assert tuned.exists(), done.stdout + done.stderr
+    by_us = read_weights(folder / "ems" / "tuning" / "moses.ini.1").values
+    assert read_weights(tuned).values == by_us
+
+
+def test_tables_are_filtered_by_the_script_of_moses(system):
+    folder = system["folder"]
+    with (folder / "table").open("a") as table:
+        table.write("katze ||| cat ||| 0.8 0.7 0.9 0.6 ||| 0-0 ||| 1 1 1 ||| |||\n")
+    options = [word for word in command(system) if word != "--no-filter-phrase-table"]
+    run(*options, f"--rootdir={scripts()}")
+    (filtered,) = (folder / "work" / "filtered").glob("phrase-table*.gz")
+    with gzip.open(filtered, "rt") as lines:
+        sources = {line.split(" ||| ")[0] for line in lines}
+    assert sources == {"das", "haus", "kleine", "kleine haus"}
+    assert str(folder / "table") in (folder / "work" / "moses.ini").read_text()
+
+
+def test_jobs_are_processes_here_and_no_queue_is_asked(system, monkeypatch):
+    folder = system["folder"]
+    plain = first_hypotheses(tune(system))
+    (folder / "bin").mkdir()
+    queue = wrapper(system, f"echo called >> {folder}/called; exit 1", "bin/qsub")
+    monkeypatch.setenv("PATH", f"{queue.parent}:{os.environ['PATH']}")
+    result = run(*command(system, "--jobs=2", "--queue-flags=-hard", "--old-sge"))
+    assert "--queue-flags is ignored: decoders run on this machine" in result.stderr
+    assert not (folder / "called").exists()
+    assert first_hypotheses(folder / "work") == plain
+
+
+def test_two_language_models_in_an_ini_with_relative_paths(system, monkeypatch):
+    folder = system["folder"]
+    monkeypatch.chdir(folder)
+    (folder / "other.arpa").write_text((folder / "lm.arpa").read_text().replace("-0.9", "-0.7"))
+    text = system["ini"].read_text().replace(f"path={folder}/", "path=")
+    text = text.replace("[weight]", "KENLM name=LM1 factor=0 path=other.arpa order=2\n[weight]")
+    (folder / "two.ini").write_text(f"{text}LM1= 0.25\n")
+    four = {"ini": "two.ini", "source": "dev.src", "ref": "dev.ref"}
+    work = tune(system, "--activate-features=LM0_0,LM1_0", **four)
+    start, tuned = (read_weights(work / name).values for name in ("run1.dense", "moses.ini"))
+    assert start["LM1"] == (0.25,)
+    assert tuned["LM1"] != tuned["LM0"]
+    kept = {name: start[name] for name in ("WordPenalty0", "Distortion0", "PhrasePenalty0")}
+    scale = tuned["WordPenalty0"][0] / start["WordPenalty0"][0]
+    for name, values in kept.items():  # their ratios stay
+        assert tuned[name] == pytest.approx([scale * value for value in values])
+
+
+def test_lattices_are_decoded_and_confusion_networks_refused(system):
+    rows = ["das kleine haus", "haus das", "kleine haus", "das", "haus kleine"]
+    lines = ("".join(f"(('{word}',0.9,1),)," for word in row.split()) for row in rows)
+    system["source"].write_text("".join(f"({line})\n" for line in lines))
+    ini = with_lines(
+        system,
+        feature="InputFeature num-input-features=1 real-word-count=0",
+        weight="InputFeature0= 0.1",
+    )
+    assert "the small house" in first_hypotheses(tune(system, "--inputtype=2", ini=ini))[0]
+    (system["folder"] / "links").write_text("0-0\n" * 5)
+    port = f"--scconfig=source:{system['source']},reflinks:{system['folder']}/links"
+    said = fault(*command(system, "--inputtype=2", "--sctype=PORT", port, ini=ini))
+    assert "-inputtype 2 has no positions of words" in said
+    assert "write the input as lattices (-inputtype 2)" in fault(*command(system, "--inputtype=1"))
+
+
+def test_four_references_of_real_text(tmp_path):
+    data = SHARED / "data" / "fisher-es-en"
+    if not data.exists():
+        pytest.skip("shared data: fisher-es-en")
+    decoder, source = real_system(tmp_path)
+    (lmplz,) = programs("lmplz")
+    count = 40
+    rows = {}
+    for name in ("es", "en0", "en1", "en2", "en3"):
+        with (data / f"dev.{name}").open() as lines:
+            rows[name] = list(islice(lines, count))
+    source.write_text("".join(rows["es"]))
+    for number in range(4):
+        (tmp_path / f"dev.en{number}").write_text("".join(rows[f"en{number}"]))
+    words = Counter()
+    for spanish, english in zip(rows["es"], rows["en0"], strict=True):
+        for i, word in enumerate(s := spanish.split()):
+            e = english.split()
+            if e:
+                words[word, e[min(i * len(e) // len(s), len(e) - 1)]] += 1
+    table = sorted(f"{s} ||| {e} ||| 0.5 0.{n % 9 + 1} 0.4 0.5 ||| 0-0 ||| 1 1 1 ||| |||\n"
+                   for (s, e), n in words.items() if "|" not in s + e)  # fmt: skip
+    (tmp_path / "table").write_text("".join(table))
+    with (tmp_path / "lm.arpa").open("w") as arpa:
+        subprocess.run(
+            [str(lmplz), "-o", "2", "--discount_fallback", "-S", "100M", "-T", str(tmp_path)],
+            input="".join(rows["en0"]).encode(), stdout=arpa, check=True,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    system = {"source": source, "ref": tmp_path / "dev.en", "decoder": decoder.program,
+              "ini": decoder.config, "folder": tmp_path}  # fmt: skip
+    work = tune(system, "--decoder-flags=-v 0 -s 20 -dl 2", "--maximum-iterations=2")
+    score = float(re.search(r"=> ([\d.]+)", (work / "run2.mert.log").read_text())[1])
+    lists = (work / "run1.scores.dat").read_text()
+    (tmp_path / "one").mkdir()
+    other = [f"--working-dir={tmp_path}/one/work", "--decoder-flags=-v 0 -s 20 -dl 2"]
+    run(*command(system, *other, ref=tmp_path / "dev.en0"))
+    assert lists != (tmp_path / "one" / "work" / "run1.scores.dat").read_text()
+    assert score > 0.0

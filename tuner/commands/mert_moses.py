@@ -26,6 +26,8 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
                             for unseen text; with --historic-bests,
                             --pro-starting-point or --range it is powell
   --closest --average --shortest --nocase
+  --text=STEP,STEP          text steps for hypotheses and references (debpe,
+                            unescape, ..., as of `portmert score`)
   --pairwise-ranked --batch-mira --batch-mira-args=STRING
   --pro-starting-point --historic-interpolation=F
   --mertargs=STRING --mertmertargs=STRING --extractorargs=STRING

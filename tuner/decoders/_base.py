@@ -108,7 +108,7 @@ class Decoder(Component):
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:
         """Write the decoder's configuration with `weights`; `header` says where they came from."""
 
-    def check_texts(self, source: Path, references: Texts) -> None:
+    def check_texts(self, source: Path, references: Texts, *, linked: bool) -> None:
         """Raise `InputError` for what can be seen in the texts to fail or harm, before decoding.
 
         Parameters
@@ -117,6 +117,8 @@ class Decoder(Component):
             The text to decode.
         references
             As they stand, without text steps.
+        linked
+            Whether links to the words of the source are needed.
         """
 
     @property

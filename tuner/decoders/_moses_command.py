@@ -83,17 +83,24 @@ def is_on(values: Sequence[str]) -> bool:
     return bool(values) and values[0].lower() not in {"0", "false", "no", "off"}
 
 
-def check_source(source: Path, lines: Sequence[bytes], setting: Setting) -> None:
+def check_source(source: Path, lines: Sequence[bytes], setting: Setting, *, linked: bool) -> None:
     """Raise `InputError` for a line that Moses reads as something else, or dies of.
 
     Parameters
     ----------
     setting
         Returns the values of a switch by its full name.
+    linked
+        See `Decoder.check_texts`.
     """
     if is_sgml(lines[0].decode("utf-8", "replace")):
         raise InputError(f"{source}: SGML, whose tags Moses would translate; give plain lines")
     kind = (setting("inputtype") or ["0"])[0]
+    if kind != "0" and linked:
+        raise InputError(
+            f"{source}: -inputtype {kind} has no positions of words, and the metric needs links "
+            f"to them; take a metric without links, or decode text"
+        )
     if kind != "0":
         return
     reads_xml = (setting("xml-input") or ["pass-through"])[0] not in {"pass-through", "0"}

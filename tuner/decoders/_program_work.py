@@ -127,7 +127,10 @@ class ProgramWork(Work):
             timeout_seconds=self.timeout_seconds,
             name=f"{program.name}, {shard.describe(self.source)}," if shard.of > 1 else "",
         )
-        programs.run(command, step=lambda lines: step(min(lines, segments), segments))
+        try:
+            programs.run(command, step=lambda lines: step(min(lines, segments), segments))
+        except errors.ProgramError as error:
+            raise errors.ProgramError(f"{error}{self._last_line(out, shard)}") from None
         lists = [files["nbest"], *([files["samples"]] * asks_for(self.command, "samples"))]
         graph = files["graph"] if asks_for(self.command, "graph") else None
         yield from self._answers(command, lists, shard.lines, graph)
@@ -136,6 +139,20 @@ class ProgramWork(Work):
             path.unlink(missing_ok=True)
         if logs != scratch:
             log.unlink(missing_ok=True)
+
+    def _last_line(self, out: Path, shard: Shard) -> str:
+        """Return which line Moses ended at, as the rest of a message.
+
+        It prints each translation at once, but it reads lines ahead of those that it translates.
+        """
+        count = out.read_bytes().count(b"\n") if out.is_file() else 0
+        if self.name != "moses" or not 0 < count < len(shard.lines):
+            return ""
+        number = shard.lines[count][0] + 1
+        return (
+            f"; it printed {errors.counted(count, 'translation')}, so it ended at "
+            f"{self.source}:{number} or a line soon after"
+        )
 
     def _answers(
         self,

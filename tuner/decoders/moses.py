@@ -161,9 +161,9 @@ class Moses(Decoder):
     def _is_sparse(name: str, features: _moses_command.ShownFeatures) -> bool:
         return "_" in name and name not in {*features.weights.values, *features.untuneable}
 
-    def check_texts(self, source: Path, references: Texts) -> None:
+    def check_texts(self, source: Path, references: Texts, *, linked: bool) -> None:
         """Raise `InputError` for lines that Moses cannot read, and for marks in its hypotheses."""
-        _moses_command.check_source(source, _shards.lines_of(source), self.setting)
+        _moses_command.check_source(source, _shards.lines_of(source), self.setting, linked=linked)
         for name, mark, advice in _moses_command.MARKS:
             if _moses_command.is_on(self.setting(name)) and not any(
                 mark.search(word) for word in references.vocabulary.words

@@ -31,7 +31,8 @@ OPTIONS = {
         "s": "working-dir input refs decoder config queue-flags cache-model decoder-flags mertdir "
         "mertargs extractorargs proargs mertmertargs rootdir filtercmd filterfile qsubwrapper "
         "mosesparallelcmd transform-decoded-file activate-features range batch-mira-args "
-        "promix-training promix-table spe-symal lambdas scorenbestcmd sctype scconfig executor",
+        "promix-training promix-table spe-symal lambdas scorenbestcmd sctype scconfig executor "
+        "text",
         "i": "inputtype nbest lattice-samples jobs number-of-random-directions random-restarts "
         "prev-aggregate-nbestlist maximum-iterations threads seed replicas",
         "f": "historic-interpolation minimum-required-change-in-weights required-gain "
@@ -51,8 +52,8 @@ REFUSED = {
     "promix-table": "mixtures of phrase tables are not trained here",
     "spe-symal": "simulated post-editing needs the script moses_sim_pe.py around the decoder",
     "lambdas": "the start weights are those of moses.ini; of EMS, leave out [TUNING] lambda",
-    "transform-decoded-file": "lists are scored as they are; `portmert optimize` has text steps "
-    "(de-BPE and others) for lists, --extractorargs '--filter COMMAND' changes each line here",
+    "transform-decoded-file": "--text debpe joins subwords of both texts for the "
+    "scoring, --extractorargs '--filter COMMAND' changes each of their lines",
     "cache-model": "models are not copied; give a --config with local paths",
 }
 IGNORED = {
@@ -85,6 +86,8 @@ OWN = {
     "smooth-brevity-penalty": "the optimizer pro judges hypotheses on a background corpus",
 }
 """Options of programs that are not honoured, and why, where the reason is not `ITSELF`."""
+OF_BOTH = {"binary", "allow-duplicates", "factors", "filter"}
+"""Options of extractor that mert lacks, as part of --mertargs."""
 INPUT_TYPES = {0: "text", 2: "lattices", 3: "trees", 5: "tables", 6: "forests"}
 """What Moses reads, besides confusion networks (1), which our decoder refuses with a reason."""
 OF_SEARCH = {"set", "type", *kbmira.NAMES}
@@ -264,12 +267,18 @@ def _arguments_of_programs(values: OptionValues) -> dict[str, OptionValues]:
         OF_SCORER.sub("", values.last(name)) for name in ("mertargs", "batch-mira-args")
     )
     kinds: dict[str, tuple[str, Sequence[Flag]]] = {
-        "mert": (f"{shared} {values.last('mertmertargs')}", mert.OPTIONS),
+        # --mertargs are for extractor too.
+        "mert": (
+            f"{shared} {values.last('mertmertargs')}",
+            (*mert.OPTIONS, *(option for option in extractor.OPTIONS if option.name in OF_BOTH)),
+        ),
         "extractor": (values.last("extractorargs"), extractor.OPTIONS),
         "pro": (values.last("proargs"), pro.OPTIONS),
         "kbmira": (mira, kbmira.OPTIONS),
     }
     by_program = {name: _parsed(name, *kind) for name, kind in kinds.items()}
+    for name in OF_BOTH & by_program["mert"].keys():
+        by_program["extractor"].setdefault(name, by_program["mert"].pop(name))
     if by_program["kbmira"].last("type", "nbest") != "nbest":
         raise click.UsageError(f"--type hypergraph cannot be honoured: {REFUSED['hg-mira']}")
     unused = _unused(values)
@@ -356,6 +365,7 @@ def _scorer(values: OptionValues, arguments: OptionValues) -> Scorer:
         ",".join(config),
         factors=arguments.last("factors"),
         filter_command=arguments.last("filter"),
+        text=values.last("text"),
     )
     if scorer.hypothesis_links:
         raise click.UsageError("--scconfig hyplinks: n-best lists have links of their own")

@@ -15,7 +15,7 @@ from portmert.metrics._base import Metric, Texts, Vocabulary
 from .. import families
 from ..base import numbers, programs
 from ..base.errors import ConfigError, InputError, ProgramError, counted, faults_at
-from ..components import registry
+from ..components import external, registry
 from ..nbest.moses_dat import DatLists, read_dat
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import TextAnnotator, open_annotator
@@ -64,6 +64,8 @@ class Scorer:
         empty: none.
     filter : str
         Command that changes every text; it reads a line and writes a line.
+    text : str
+        Steps as of `portmert score --text`, with commas between them.
     notes : tuple of str
         Remarks on the options, for the user.
     """
@@ -77,6 +79,7 @@ class Scorer:
     factors: tuple[int, ...] = ()
     annotator: str = ""
     filter: str = ""
+    text: str = ""
     notes: tuple[str, ...] = ()
 
     def references(self, paths: Sequence[Path | str], vocabulary: Vocabulary) -> References:
@@ -88,7 +91,7 @@ class Scorer:
             As `plain_references`; or the metric needs an annotator and there is none.
         """
         read = self.plain_references(paths, vocabulary)
-        return replace(read, texts=self.prepared(read.texts))
+        return replace(read, texts=self.prepared(read.texts, "ref"))
 
     def plain_references(self, paths: Sequence[Path | str], vocabulary: Vocabulary) -> References:
         """Read the references as they stand.
@@ -109,20 +112,21 @@ class Scorer:
             paths, vocabulary=vocabulary, source=self.source, links=self.links
         )
 
-    def prepared(self, texts: Texts) -> Texts:
+    def prepared(self, texts: Texts, side: text_pipeline.Side = "hyp") -> Texts:
         """Return texts as the metric sees them: filtered, of some factors, parsed, lowercased."""
         if self.filter:
             texts = _filtered(texts, self.filter)
         if self.factors:
             texts = corpus.with_words(texts, self._of_factors)
-        pipeline = text_pipeline.TextPipeline.from_names(("lowercase",) if self.lowercase else ())
+        steps = (*filter(None, self.text.split(",")), *(["lowercase"] * self.lowercase))
+        pipeline = text_pipeline.TextPipeline.from_names(steps)
         with ExitStack() as opened:
             preparation = prepare.Preparation.of(
                 [self.metric],
                 pipeline,
                 lambda: opened.enter_context(closing(self._open_annotator())),
             )
-            return preparation.hypotheses(texts)
+            return preparation.prepared(texts, side)
 
     def _open_annotator(self) -> TextAnnotator:
         if not self.annotator:
@@ -185,7 +189,7 @@ def scorer_of_options(values: OptionValues) -> Scorer:
 
 
 def read_scorer(
-    sctype: str, scconfig: str, *, factors: str = "", filter_command: str = ""
+    sctype: str, scconfig: str, *, factors: str = "", filter_command: str = "", text: str = ""
 ) -> Scorer:
     """Return the scorer of Moses' options.
 
@@ -213,6 +217,8 @@ def read_scorer(
     hypothesis_links = options.pop("hyplinks", "")
     annotator = options.pop("annotator", "").replace(";", ",")
     name = sctype.lower().replace("_", "-")
+    outside = _from_outside(sctype, options)
+    name = name if outside is None else outside.name()
     for metric_name in name.split(","):
         if metric_name in NOT_HERE:
             raise ConfigError(
@@ -220,14 +226,12 @@ def read_scorer(
                 f"{NOT_HERE[metric_name]}; `portmert metrics` lists what is"
             )
     notes: tuple[str, ...] = ()
-    classes = [families.component("metric", metric_name) for metric_name in name.split(",")]
+    classes = [type(outside)] if outside else []
+    classes = classes or [families.component("metric", part) for part in name.split(",")]
     if "reflen" in options and not any("reflen" in _fields(cls) for cls in classes):
         reflen = options.pop("reflen")
         notes = (f"reflen:{reflen} is ignored: metric {name} has no choice of it",)
-    if "," in name:
-        metric = _interpolated(name, options)
-    else:
-        metric = registry.build("metric", name, options, where="--scconfig")
+    metric = outside or _metric(name, options)
     if annotator:
         registry.annotator(annotator)
         if not needs_of([metric]):
@@ -242,8 +246,35 @@ def read_scorer(
         factors=_factors(factors),
         annotator=annotator,
         filter=filter_command,
+        text=text,
         notes=notes,
     )
+
+
+def _from_outside(sctype: str, options: dict[str, str]) -> Metric | None:
+    """Return a metric from outside, as `m2` or `command:PROGRAM`; None for another one."""
+    kind, _, argument = sctype.partition(":")
+    kind = kind.lower().replace("m2scorer", "m2")
+    if kind not in external.NAMES:
+        return None
+    if kind == "m2" and options.get("max_unchanged_words") == "2":  # as ours always has
+        del options["max_unchanged_words"]
+    settings = [f"{key}={options.pop(key)}" for key in list(options) if key != "reflen"]
+    parts = ",".join(filter(None, (argument, *settings)))
+    metric = registry.metric(f"{kind}:{parts}" if parts else kind)
+    if metric.of_lists:
+        raise ConfigError(
+            f"--sctype {sctype}: it has scores of given hypotheses, and decoding makes new ones; "
+            f"`portmert optimize` tunes on given lists"
+        )
+    return metric
+
+
+def _metric(name: str, options: dict[str, str]) -> Metric:
+    if "," in name:
+        return _interpolated(name, options)
+    built: Metric = registry.build("metric", name, options, where="--scconfig")
+    return built
 
 
 def _interpolated(name: str, options: dict[str, str]) -> Metric:

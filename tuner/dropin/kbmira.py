@@ -30,7 +30,7 @@ OPTIONS = (
     Flag("streaming-out", takes_value=False, help="refused: weights are written at the end"),
     Flag("no-shuffle", takes_value=False, help="ignored: the order follows from the seed"),
     Flag("model-bg", takes_value=False,
-         help="refused: the background corpus is made of hope hypotheses"),
+         help="refused: not supported, the background is made of hope hypotheses"),
     Flag("verbose", takes_value=False, help="ignored: there is no more to say"),
     Flag("safe-hope", takes_value=False, help="ignored: both scores are in one unit"),
     Flag("hg-prune", help="refused: it is for hypergraphs, which are not read"),

@@ -248,7 +248,8 @@ class _Run(Loop):
         check_lines(
             request.source, len(lines_of(request.source)), request.references[0], self.size
         )
-        self.decoder.check_texts(request.source, references.texts)
+        linked = "links" in request.scorer.metric.needs
+        self.decoder.check_texts(request.source, references.texts, linked=linked)
         warn_of_few(self.size)
         self.ranges = self._ranges()
         for name, size in self.names:

@@ -113,7 +113,7 @@ class Evaluator:
             if source is not None and references:
                 with collected_warnings():
                     read = read_references(references, vocabulary=Vocabulary(), source=source)
-                self.experiment.decoder.check_texts(source, read.texts)
+                self.experiment.decoder.check_texts(source, read.texts, linked=self._linked)
                 sources.append(source)
         return tuple(sources)
 

@@ -58,7 +58,7 @@ class Preparation:
 
     def hypotheses(self, texts: Texts) -> Texts:
         """Return prepared hypotheses."""
-        return self._whole(texts, "hyp")
+        return self.prepared(texts, "hyp")
 
     def references(self, references: References) -> References:
         """Return prepared references, and the source that metrics read.
@@ -67,7 +67,7 @@ class Preparation:
         """
         return replace(
             references,
-            texts=self._whole(references.texts, "ref"),
+            texts=self.prepared(references.texts, "ref"),
             source=self.pipeline.source(references.source),
         )
 
@@ -117,7 +117,8 @@ class Preparation:
             parts.append(f"annotator:{self.annotator.fingerprint}")
         return signature(metric, *parts)
 
-    def _whole(self, texts: Texts, side: Side) -> Texts:
+    def prepared(self, texts: Texts, side: Side) -> Texts:
+        """Return prepared texts of a side."""
         scored, annotated = self.lazily(texts, side)
         return scored if annotated is None else annotated(np.arange(len(texts)))
 

@@ -44,6 +44,8 @@ _ESCAPE = re.compile(
     r"&(?:apos|quot|amp|lt|gt|bar|#\d{2,5}|#x[0-9a-fA-F]{2,5});|^(?:apos|x27)$"
 ).search
 """An XML escape, also one that a tokeniser has cut: `& apos ;`."""
+_ESCAPED = re.compile(r"[&<>|\[\]'\"\u2019\u201c]").search
+"""A character that is escaped."""
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
 )
@@ -299,6 +301,19 @@ def _broken(sides: Sides) -> str | None:
     return (
         _one_sided(
             sides,
+            "the {present} have marks of phrases (`{example}`), which are no words: let Moses "
+            "decode without -t (-report-segmentation)",
+            re.compile(r"^\|\d+-\d+[|,]").search,
+        )
+        or _one_sided(
+            sides,
+            "the words of the {present} have factors (`{example}`), the {absent} have none: let "
+            "Moses decode without -report-all-factors",
+            re.compile(r"^[^|]+\|[^|]+$").search,
+            0.5,
+        )
+        or _one_sided(
+            sides,
             "the {present} were encoded twice (`{example}`): UTF-8 was read as Latin-1 and "
             "encoded again; `iconv -f UTF-8 -t LATIN1` undoes it (WINDOWS-1252 where it fails)",
             re.compile("[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)").search,
@@ -387,7 +402,8 @@ def _quotes(sides: Sides) -> str | None:
 def _escapes(sides: Sides) -> str | None:
     for side, plain in _both_ways(sides):
         count = side.count(_ESCAPE)
-        if count >= LEAST and plain.count(_ESCAPE) <= 0.1 * count:
+        # Without the characters themselves the other side just has no such words.
+        if count >= LEAST and plain.count(_ESCAPE) <= 0.1 * count < plain.count(_ESCAPED):
             return (
                 f"the {side.name} have XML escapes (`{side.example(_ESCAPE)}`), "
                 f"the {plain.name} have none: --text unescape undoes them"

@@ -234,3 +234,23 @@ def test_text_steps_that_warnings_and_their_page_name_exist():
     advice = Path(text_checks.__file__).read_text(encoding="utf-8") + page
     named = set(re.findall(r"--text ([\w:-]+)", advice))
     assert {"debpe", "nfc", "unescape"} <= named <= set(STEPS)
+
+
+def test_escapes_of_moses_are_no_alarm_where_the_other_side_has_no_such_words():
+    plain = ["the cat sat on the mat near the old house"] * 100
+    escaped = [*plain[:90], *(["the cat &apos;s mat was on the old house"] * 10)]
+    assert not [line for line in doubts(plain, escaped) if "escapes" in line]
+    raw = [*plain[:90], *(["the cat 's mat was on the old house"] * 10)]
+    assert [line for line in doubts(raw, escaped) if "escapes" in line]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda line: " |0-1| ".join(line.split()) + " |3-3|", "without -t"),
+        (lambda line: " ".join(f"{word}|NN" for word in line.split()), "-report-all-factors"),
+    ],
+)
+def test_marks_of_moses_are_named(change, said):
+    plain = ["the cat sat on the mat near the old house"] * 40
+    assert said in "\n".join(doubts([change(line) for line in plain], plain))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
-from annotated_types import Ge, Gt
+from annotated_types import Ge, Gt, Le
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
@@ -16,9 +16,6 @@ from . import _linear
 from . import _mira_kernels as kernels
 from ._background_scores import background_scores, scores_with_background
 from ._base import Optimizer, SearchResult
-
-DECAY = 0.999
-"""The background is multiplied by this after each segment."""
 
 BLOCK = 10
 """Number of segments that are scored with the same background."""
@@ -73,14 +70,16 @@ class Mira:
     lists : MiraLists
     segments : (n,) int64
         The segments to learn from.
-    c
+    c, decay
         See `Kbmira`.
     """
 
-    def __init__(self, lists: MiraLists, segments: IntArray, *, c: float = 0.05) -> None:
+    def __init__(
+        self, lists: MiraLists, segments: IntArray, *, c: float = 0.05, decay: float = 0.999
+    ) -> None:
         self.lists = lists
         self.segments = segments
-        self.c = c
+        self.c, self.decay = c, decay
         self.weights = lists.begin.copy()
         self.background = lists.linear.problem.total(lists.winners[segments]) / len(segments)
         self.size = 1.0
@@ -115,7 +114,7 @@ class Mira:
             self._late,
         )
         self.steps += len(segments)
-        self.size = kernels.remember(stats, hopes, DECAY, self.background, self.size)
+        self.size = kernels.remember(stats, hopes, self.decay, self.background, self.size)
 
 
 @dataclass(frozen=True)
@@ -146,11 +145,14 @@ class Kbmira(Optimizer):
         The largest step.
     epochs
         Passes over the lists.
+    decay
+        The background is multiplied by this after each segment.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
     c: Annotated[float, Gt(0)] = 0.05
     epochs: Annotated[int, Ge(1)] = 60
+    decay: Annotated[float, Gt(0), Le(1)] = 0.999
 
     sparse: ClassVar[bool] = True
     reads_all: ClassVar[bool] = True
@@ -161,7 +163,7 @@ class Kbmira(Optimizer):
         """Make `epochs` passes from one start."""
         linear = _linear.Linear(problem, start, bounds)
         segments = np.arange(len(problem.offsets) - 1)
-        mira = Mira(MiraLists(linear, start), segments, c=self.c)
+        mira = Mira(MiraLists(linear, start), segments, c=self.c, decay=self.decay)
         candidates = [start]
         for _ in range(self.epochs):
             mira.epoch(rng)
