@@ -143,3 +143,21 @@ def test_folders_of_espnet_2(kaldi):
     assert "holds work of another experiment" in changed.stderr
     weights = ("--weights", "tuned/weights.json", "--feature", "length", "--ids")
     assert run("rerank", "--nbest", "test", *weights).stdout.count("\n") == 12
+
+
+def test_references_in_the_column_of_a_manifest_are_those_of_the_test_set(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("dev", "test"):
+        rng = random.Random(name)
+        lines = []
+        for n in range(12):
+            said = rng.sample("abcdef", 4)
+            beams = [[" ".join(words), -rng.random()] for words in (said[::-1], said, said[:2])]
+            content = {"audio_filepath": f"{name}{n}", "text": " ".join(said), "beams": beams}
+            lines.append(json.dumps(content) + "\n")
+        Path(f"{name}.json").write_text("".join(lines))
+    result = run("rerank-tune", "--metric", "wer", "--nbest", "dev.json", "--ref", "dev.json#text",
+                 "--test-nbest", "test.json", "--test-ref", "test.json#text", "--feature",
+                 "length", "--replicas", 2, "--out-dir", "out", *SEARCH)  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "Test set" in result.stdout

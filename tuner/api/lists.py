@@ -16,6 +16,7 @@ from portmert.metrics._base import IntArray, Metric, Vocabulary
 from ..base.arguments import checked
 from ..base.columns import in_natural_order, unordered
 from ..base.errors import ConfigError, InputError
+from ..base.options import file_key
 from ..base.warn import notices_behind
 from ..components import registry
 from ..components.features import Feature, with_features
@@ -432,9 +433,14 @@ class Lists:
 
     @property
     def is_joined(self) -> bool:
-        """Whether the texts were joined by ids, or segments may have been left out."""
-        texts = self._as_read.texts
-        return self.drop_missing or (texts is not None and texts.ids is not None)
+        """Whether the texts are not those of whole files.
+
+        They are columns, were joined by ids, or segments may have been left out.
+        """
+        read = self._as_read.texts
+        named = [*text_files(self.refs, "references"), *([self.source] if self.source else [])]
+        has_columns = any(file_key(name)[1] for name in named if isinstance(name, Path | str))
+        return self.drop_missing or has_columns or (read is not None and read.ids is not None)
 
     @cached_property
     def pipeline(self) -> text_pipeline.TextPipeline:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from portmert.metrics._base import IntArray, Metric, rows_taken
+from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 
 from ..base import arguments
 from ..base.context import Progress, current, using
@@ -40,7 +40,7 @@ from ..search.contributions import contributions as contributions_of
 from ..search.error_surface import Surface, surfaces
 from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penalised
 from ..search.optimizers._base import Optimizer
-from ..search.problem import TuningProblem
+from ..search.problem import TuningProblem, oriented
 from ..search.results import Optimized, OtherScore
 from ..search.stat_table import StatTable
 from ..search.weight_bootstrap import bootstrap, confidence
@@ -52,6 +52,9 @@ from .known_statistics import CountedLists, counted_by
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike, preparing
 
+MOST_SEARCHES = 10
+"""So often at most, strings of search graphs are added under the weights of a search."""
+ROUNDING = 1e-9
 SEGMENTS_SHOWN = 50
 """At most so many segments tell which metric of a formula dominates."""
 
@@ -192,6 +195,8 @@ class DevLists(PreparedLists):
         The length penalty of the start weights.
     seconds
         The time of reading and counting.
+    lists
+        What they were read from.
     """
 
     metric: Metric
@@ -201,6 +206,7 @@ class DevLists(PreparedLists):
     penalty: LengthPenalty | None
     start_alpha: float
     seconds: dict[str, float]
+    lists: Lists | None = None
 
     @property
     def alpha(self) -> float:
@@ -211,6 +217,16 @@ class DevLists(PreparedLists):
     def start(self) -> FeatureWeights:
         """The start weights."""
         return self.setup.start(self.nbest.feature_names)
+
+    def total(self, weights: FeatureWeights, alpha: float) -> FloatArray:
+        """Return the (K,) statistics of what `rerank` chooses from these lists or graphs."""
+        if self.lists is None or self.lists.strings is None or not self.lists.strings.around:
+            return self.stats.total(self.best(weights, alpha))
+        strings = replace(self.lists.strings, weights=(weights,), around=False)
+        lists = replace(self.lists, in_memory=strings, origin=None)
+        with unsaid():
+            read = lists.prepared([self.metric], self.preparation)
+            return read.statistics(self.metric).total(read.best(weights, alpha))
 
 
 @contextmanager
@@ -275,25 +291,33 @@ def read_dev_lists(
                 penalty=None if alphas is None else LengthPenalty.parse(str(alphas)),
                 start_alpha=start.length_penalty,
                 seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
+                lists=lists,
             )
 
 
 def with_graph_strings(lists: Lists, metric: Metric | None, search: Search) -> Lists:
-    """Return lists of search graphs with the best strings under the weights of a search.
+    """Return lists of search graphs that have what is best under the weights of their search.
 
     Other lists are returned as they are.
     """
-    if lists.strings is None or not lists.strings.around:
-        return lists
-    with unsaid(), read_dev_lists(lists, metric, search) as dev:
-        more = lists.under([_optimized(dev).weights])
-    new = len(more.nbest.features) - len(lists.nbest.features)
-    notice(f"{counted(new, 'new hypothesis')} in the search graphs")
-    return more
+    for _ in range(MOST_SEARCHES if lists.strings is not None and lists.strings.around else 0):
+        with unsaid(), read_dev_lists(lists, metric, search) as dev:
+            weights = _optimized(dev).weights
+        more = lists.under([weights])
+        scores, best = (
+            np.maximum.reduceat(model_scores(each.nbest, weights), each.nbest.offsets[:-1])
+            for each in (lists, more)
+        )
+        new = len(more.nbest.features) - len(lists.nbest.features)
+        if not (best > scores + ROUNDING * np.abs(best)).any():
+            break
+        lists = more
+        notice(f"{counted(new, 'new hypothesis')} in the search graphs")
+    return lists
 
 
 def _optimized(dev: DevLists) -> Optimized:
-    return find_weights_and_alpha(
+    optimized = find_weights_and_alpha(
         dev.nbest,
         dev.stats,
         dev.metric,
@@ -301,6 +325,8 @@ def _optimized(dev: DevLists) -> Optimized:
         penalty=dev.penalty,
         start_alpha=dev.start_alpha,
     )
+    total = dev.total(optimized.weights, optimized.length_penalty or 0.0)
+    return replace(optimized, score=float(dev.metric.score(total)))
 
 
 def _check_lists(
@@ -473,6 +499,7 @@ def optimize(
         surface = None if plot is None else _surface(nbest, dev, optimized.weights, rows)
         seconds, annotations, by = {**dev.seconds, **optimized.seconds}, {}, ""
         first = dev.stats.score(dev.metric, dev.nbest.offsets[:-1])
+        warn_if_worse(dev.metric, first, optimized.score)
         if (used := dev.preparation.annotator) is not None:
             seconds["annotating"] = used.seconds  # of the others
             annotations = {"annotated": dev.stats.known, **used.counts}
@@ -532,6 +559,16 @@ def _other_scores(
             warn(f"{metric.name()} of some of the choices is no finite number (0 divided by 0?)")
         scored.append(OtherScore(metric, dev.signature(metric), *scores))
     return tuple(scored)
+
+
+def warn_if_worse(metric: Metric, first: float, score: float) -> None:
+    """Warn of weights that choose worse than the order of the lists they were found on."""
+    if oriented(metric, score) < oriented(metric, first):
+        warn(
+            f"under these weights {metric.display.labelled(metric.name())} is "
+            f"{metric.shown(score)}, and {metric.shown(first)} in the order of the lists: they "
+            f"choose worse than the system; add features to the lists, as the system's own score"
+        )
 
 
 def remind(metric: Metric, also: Sequence[object]) -> None:

@@ -54,7 +54,14 @@ from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .optimizing import DevLists, Search, SearchOptions, read_dev_lists, with_graph_strings
+from .optimizing import (
+    DevLists,
+    Search,
+    SearchOptions,
+    read_dev_lists,
+    warn_if_worse,
+    with_graph_strings,
+)
 from .reranking import Reranked
 from .texts import PathLike
 
@@ -324,7 +331,7 @@ class ReplicaRun:
             ReplicaResult(
                 metric=self.dev.name,
                 seed=seed,
-                dev_score=optimized.score,
+                dev_score=self._dev(optimized.weights, self.dev.alpha).score,
                 unseen_score=optimized.unseen_score,
                 unseen_error=optimized.unseen_error,
                 test_score=None if test is None else test.score,
@@ -370,20 +377,22 @@ class ReplicaRun:
         rows = [self._row(*pair) for pair in zip(numbers, all_weights, strict=True)]
         searched = penalised(self.dev.nbest, self.dev.alpha)
         shares = contributions(searched, weights)
+        before, dev_score = self._before(), self._dev(weights, self.dev.alpha)
+        warn_if_worse(self.dev.metric, before["first"]["dev_score"], dev_score.score)
         document = write_result(
             self.folder.path,
             self.dev.metric,
             rows,
             all_weights,
             (
-                self._dev(weights, self.dev.alpha),
+                dev_score,
                 None,
                 self._test(weights, self.folder.path / "test"),
             ),
             scores=SCORES,
             warnings=warnings_so_far(),
             left_out=left_out_so_far(),
-            before=self._before(),
+            before=before,
             shares=shares,
         )
         more_choices = baselines if callable(baselines) else None
@@ -391,7 +400,7 @@ class ReplicaRun:
         path, metric = self.folder.path, self.dev.metric
         return Replicas(weights, document, metric, path, baselines=files, contributions=shares)
 
-    def _before(self) -> dict[str, dict[str, float | None]]:
+    def _before(self) -> dict[str, dict[str, Any]]:
         """Return the scores of the first hypotheses, and under the start weights."""
         dev, test, stats = self.dev, self.test, self.test_stats
         start = self._test(self.dev.start, None)
@@ -411,10 +420,13 @@ class ReplicaRun:
         WeightsFile(weights, length_penalty=self.dev.alpha).written(weights, path)
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
-        return self._score(self.dev.stats, self.dev.best(weights, alpha))
+        return self._scored(self.dev.total(weights, alpha))
 
     def _score(self, stats: StatTable, rows: IntArray) -> Scored:
-        metric, total = self.dev.metric, stats.total(rows)
+        return self._scored(stats.total(rows))
+
+    def _scored(self, total: FloatArray) -> Scored:
+        metric = self.dev.metric
         return Scored(float(finite_scores(metric, total)), metric.parts(total))
 
     def _test(self, weights: FeatureWeights, folder: Path | None) -> Scored | None:
@@ -448,7 +460,8 @@ class ReplicaRun:
         read, stats = self.test, self.test_stats
         weights = self.of_replicas(numbers) | {"averaged": average}
         choices = {name: read.best(vector, self.dev.alpha) for name, vector in weights.items()}
-        choices["first"] = read.nbest.offsets[:-1]
+        if self.dev.lists is None or self.dev.lists.strings is None:  # graphs have no order
+            choices["first"] = read.nbest.offsets[:-1]
         for name, (vector, alpha) in self.rivals().items():
             choices[name] = read.best(vector, alpha)
         if more_choices is not None:
@@ -471,8 +484,8 @@ class ReplicaRun:
         dev, names = self.dev, self.dev.nbest.feature_names
 
         def oriented(vector: FloatArray) -> float:
-            score = self._dev(FeatureWeights.from_vector(names, vector), 0.0).score
-            return float(dev.metric.oriented(score))
+            rows = dev.best(FeatureWeights.from_vector(names, vector), 0.0)
+            return float(dev.metric.oriented(self._score(dev.stats, rows).score))
 
         rivals = {START: (dev.start, dev.start_alpha)} if dev.setup.starts else {}
         labels = [
@@ -483,12 +496,7 @@ class ReplicaRun:
         signed, scores = [], []
         for label, unit in zip(labels, np.eye(len(labels)), strict=True):
             pair = [(label, unit), (f"-{label}", -unit)]
-            of_signs = [
-                dev.metric.oriented(
-                    self._dev(FeatureWeights.from_vector(names, vector), 0.0).score
-                )
-                for _, vector in pair
-            ]
+            of_signs = [oriented(vector) for _, vector in pair]
             better = int(of_signs[1] > of_signs[0])
             signed.append(pair[better])
             scores.append(of_signs[better])

@@ -121,7 +121,7 @@ def _table(found: Mapping[str, Any]) -> Table:
         rows,
         left=2,
         note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "
-        f"averaged weights; first: of each list; only: best by one feature; {_explained(found)}"
+        f"averaged weights; only: best by one feature; {_explained(found)}"
         f"p: two-sided; counts chance in the test set and in the search; {correction(found)} "
         f"(Holm).",
     )
@@ -131,6 +131,7 @@ def _explained(document: Mapping[str, Any]) -> str:
     """Return what the rows are that not all comparisons have."""
     by = "scores" if document.get("references") is None else "references"
     texts = {
+        FIRST: "of each list",
         replicating.START: "by the weights that the search begins at",
         replicating.EQUAL: "all features count the same, each divided by its spread",
         replicating.SINGLE: "the feature that scores best on the lists tuned on",
@@ -345,7 +346,7 @@ def _answered(compared: Report, label: str, weights: Table) -> Report:
     document["headlines"] = list(headlines(document))
     strongest = max(rivals, key=lambda name: rivals[name])
     answers = against(document, strongest)
-    if strongest != FIRST:
+    if strongest != FIRST and FIRST in rivals:
         answers = [*answers[:1], *against(document, FIRST)]
     document["answers"] = answers
     return Report(document_of(document, [weights]), document)

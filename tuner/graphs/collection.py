@@ -70,6 +70,7 @@ def blocks_in(
     An archive has the id of a segment above its graph, and a blank line behind it.
     """
     files = files_of(paths)
+    first: dict[tuple[str, str], Block] = {}
     for file in files:
         where, data = called(file), read_bytes(file)
         name = Path(_COMPRESSED.sub("", Path(file).name)).stem if len(files) > 1 else ""
@@ -82,7 +83,14 @@ def blocks_in(
                 part.fail(0, f"`{part.shown()}` is an n-best list; give it as --nbest")
             reader = reader or _recognised(part)
             for block in reader.blocks(part):
-                yield reader, block._replace(segment=block.segment or str(number))
+                named = block._replace(segment=block.segment or str(number))
+                # Files that were named for their segments are one text; other files are merged.
+                key = "" if named.segment == name else where, named.segment
+                if key in first:
+                    before = f"{first[key].where}:{first[key].line}"
+                    named.fail(0, f"stands twice, first in {before}; leave out one of the two")
+                first[key] = named._replace(data=b"")
+                yield reader, named
                 number += 1
 
 

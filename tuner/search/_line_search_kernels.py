@@ -305,29 +305,31 @@ def total(table: FloatArray) -> FloatArray:
 
 @kernel
 def best_interval(
-    ends: FloatArray, values: FloatArray, tie: float, outer: float
+    ends: FloatArray, values: FloatArray, tie: float, outer: float, narrow: float
 ) -> tuple[float, float]:
     """Return the middle of the best interval nearest to step 0, and its value.
 
     Parameters
     ----------
     ends : (B + 2,) float64
-        Ends of the intervals, from left to right; some intervals may be empty, not all.
+        Ends of the intervals, from left to right.
     values : (B + 1,) float64
     tie : float
         Values that are less apart than this share of the largest finite one are equal.
     outer : float
         The outermost intervals are entered by at most this much beyond the outermost breakpoint.
+    narrow : float
+        Intervals that are no wider count as empty; there must be a wider one.
     """
     best, last, largest = -np.inf, values.size - 1, 0.0
     for i in range(values.size):
-        if values[i] > best and ends[i + 1] > ends[i]:
+        if values[i] > best and ends[i + 1] > ends[i] + narrow:
             best = values[i]
         if np.isfinite(values[i]):
             largest = max(largest, abs(values[i]))
     step, value = np.inf, best
     for i in range(values.size):
-        if values[i] < best - tie * largest or not ends[i + 1] > ends[i]:
+        if values[i] < best - tie * largest or not ends[i + 1] > ends[i] + narrow:
             continue
         middle = (ends[i] + ends[i + 1]) / 2
         if i == 0 and last == 0:

@@ -25,6 +25,11 @@ TIE = 1e-12
 cumulated sums of fractional statistics carry rounding."""
 
 
+NARROW = 1e-10
+"""An interval that is no wider than this share of the weights' own length is rounding between
+breakpoints that are one: inside, the order of the list decides."""
+
+
 @dataclass(frozen=True)
 class LinePoint:
     """The end of a line search: `step` along the direction, and the objective there."""
@@ -123,11 +128,13 @@ class LineSearch:
         steps, values = self._surface(scores, columns, direction, window)
         if self.smooth > 0:
             values = smoothed(steps, finite(values), self.smooth * unit)
+        narrow = min(NARROW * unit, float(np.diff(steps).max()) / 2)
+        outer = OUTER_STEP * unit
         if self.problem.prior is not None:
             return self._choose_with_prior(
-                weights, columns, direction, (steps, values), OUTER_STEP * unit
+                weights, columns, direction, (steps, values), (outer, narrow)
             )
-        return LinePoint(*kernels.best_interval(steps, values, TIE, OUTER_STEP * unit))
+        return LinePoint(*kernels.best_interval(steps, values, TIE, outer, narrow))
 
     def surface(
         self, weights: FloatArray, columns: IntArray, direction: FloatArray
@@ -150,9 +157,9 @@ class LineSearch:
         columns: IntArray,
         direction: FloatArray,
         surface: tuple[FloatArray, FloatArray],
-        outer: float,
+        bounds: tuple[float, float],
     ) -> LinePoint:
-        steps, values = surface
+        (steps, values), (outer, narrow) = surface, bounds
         assert self.problem.prior is not None  # noqa: S101  the caller has seen to it
         points = (steps[:-1] + steps[1:]) / 2
         if len(values) == 1:
@@ -164,7 +171,7 @@ class LineSearch:
         if np.isfinite(nearest):
             points = np.where((steps[:-1] < nearest) & (nearest < steps[1:]), nearest, points)
         penalties, _ = self.problem.prior.along(weights, columns, direction, points)
-        objectives = np.where(steps[1:] > steps[:-1], values - penalties, -np.inf)
+        objectives = np.where(np.diff(steps) > narrow, values - penalties, -np.inf)
         tie = TIE * np.max(np.abs(objectives), initial=0.0, where=np.isfinite(objectives))
         best = np.flatnonzero(objectives >= objectives.max() - tie)
         closest = int(best[np.argmin(np.abs(points[best]))])

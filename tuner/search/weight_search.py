@@ -24,6 +24,8 @@ from .results import Optimized
 from .stat_table import StatTable
 from .variables import Variables, choose_variables
 
+ROUNDING = 1e-14
+"""Model scores are equal that differ by less than this share of the sum of their parts."""
 NO_SEARCH = "no feature is left to search; the weights are the start weights"
 
 
@@ -142,6 +144,7 @@ def find_weights(
             *([moved] if moved else []),
             *([] if space.searched.width else [NO_SEARCH]),
             *_doubts_of_scores(space.problem, start_score, final_score, oracle_score),
+            *_ties(nbest, stats, metric, final, segments),
         ),
     )
 
@@ -283,6 +286,37 @@ def _doubts_of_scores(
             f"the lists hold nothing better than the start weights choose "
             f"({metric.display.labelled(metric.name())} {metric.shown(start_score)}): let the "
             f"decoder list more (size, beam), or begin at other weights"
+        )
+
+
+def _ties(
+    nbest: NBest,
+    stats: StatTable,
+    metric: Metric,
+    weights: FeatureWeights,
+    segments: IntArray | None,
+) -> Iterator[str]:
+    """Yield a line if the order of the lists decides between hypotheses of other features."""
+    scores = model.model_scores(nbest, weights)
+    vector = weights.vector(nbest.feature_names)
+    sizes = sum(abs(number) * np.abs(nbest.features[:, k]) for k, number in enumerate(vector))
+    best = model.highest(scores, nbest.offsets)
+    of_row = best[nbest.segment_of_row]
+    near = np.flatnonzero(scores >= scores[of_row] - ROUNDING * np.maximum(sizes, sizes[of_row]))
+    near = near[(nbest.features[near] != nbest.features[of_row[near]]).any(axis=1)]
+    if not len(near):
+        return
+    last = best.copy()
+    last[nbest.segment_of_row[near]] = near  # rows rise: the last one stays
+    chosen, other = (
+        stats.score(metric, rows if segments is None else rows[segments]) for rows in (best, last)
+    )
+    if chosen != other:
+        yield (
+            f"the weights stand on a tie: in {np.count_nonzero(last != best)} of "
+            f"{counted(len(best), 'segment')} hypotheses have equal model scores, and the first "
+            f"in the list is taken ({metric.shown(chosen)}; the last: {metric.shown(other)}); "
+            f"other weights, another search or more features decide"
         )
 
 

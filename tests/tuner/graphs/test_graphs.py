@@ -244,7 +244,7 @@ PLF = "((('a',1,1),('b',{'f':2.0},2),),(('*EPS*',0.5,1),),)\n"
     [
         (SLF, {"acoustic": 1, "language": 1, "length": 0}, "SLF", {"a": -3 * np.log(10), "b": -4 * np.log(10)}),
         (FST, {"-cost": 1, "length": 0}, "OpenFst text", {"a b": -0.75, "b": -1.25}),
-        (KALDI.partition("\n\n")[0], {"-graph": 1, "-acoustic": 0.1, "length": 0}, "Kaldi lattice", {"a b": -1.85, "b": -1.55}),
+        (KALDI.partition("\n\n")[0] + "\n", {"-graph": 1, "-acoustic": 0.1, "length": 0}, "Kaldi lattice", {"a b": -1.85, "b": -1.55}),
         (HYPERGRAPH, {"LM0": 1, "TM": [1, 0.1], "x_y": 10}, "Moses' hypergraph", {"a b": 9.7, "c": -0.9}),
         (OSGX, {"core": [1, 0.5], "x_y": 1}, "Moses' extended search graph", {"a b c": 1.5, "a d": 0.5}),
         (PLF, {"LatticeCost": 1, "f": 1}, "PLF", {"b": 2, "a": 1.5}),

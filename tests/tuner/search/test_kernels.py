@@ -216,7 +216,13 @@ def test_total_by_hand():
 
 def test_choose_by_hand_where_all_values_are_below_0():
     ends, values = np.array([-3.0, -1.0, 1.0, 4.0]), np.array([-2.0, -1.0, -3.0])
-    assert kernels.best_interval(ends, values, 0.0, 1.0) == (0.0, -1.0)
+    assert kernels.best_interval(ends, values, 0.0, 1.0, 0.0) == (0.0, -1.0)
+
+
+def test_an_interval_that_is_rounding_is_not_chosen():
+    ends, values = np.array([-3.0, 0.0, 1e-16, 4.0]), np.array([1.0, 9.0, 2.0])
+    assert kernels.best_interval(ends, values, 0.0, 1.0, 0.0) == (5e-17, 9.0)
+    assert kernels.best_interval(ends, values, 0.0, 1.0, 1e-10) == (1e-16 + 1.0, 2.0)
 
 
 def middles_of_the_best(ends, values, tie, outer):
@@ -242,7 +248,7 @@ def middles_of_the_best(ends, values, tie, outer):
 def test_choose_takes_the_nearest_of_the_best(ends, values, outer):
     values = values[: len(ends) - 1]
     step, value = kernels.best_interval(
-        np.array(ends, dtype=float), np.array(values, dtype=float), 1e-12, outer
+        np.array(ends, dtype=float), np.array(values, dtype=float), 1e-12, outer, 0.0
     )
     steps = list(middles_of_the_best(ends, values, 1e-12, outer))
     assert step == min(steps, key=abs)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import portmert
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner import families
 from portmert.tuner.base.context import using
@@ -514,3 +515,42 @@ def test_segments_named_are_all_that_is_annotated(tmp_path):
     assert found.hypotheses == 30
     assert found.known == len(asked) == len(set(asked)) < 30
     assert {hypothesis // 15 for hypothesis in asked} == {2, 4}
+
+
+def tied_lists(seed):
+    """Return lists whose first hypothesis is best and, of three equal lengths, in the middle."""
+    rng, records, references = np.random.default_rng(seed), [], []
+    for segment in range(60):
+        length = int(rng.integers(4, 9))
+        reference = [f"w{rng.integers(30)}" for _ in range(length)]
+        references.append(" ".join(reference))
+        errors = [rng.integers(0, 2), *rng.integers(1, 4, size=2), 1, 1, 2]
+        middle = rng.normal(-length, 1)
+        above = [0, rng.random(), -rng.random(), *rng.normal(0, 1, 3)]
+        for shorter, wrong, more in zip((0, 0, 0, 1, 2, 1), errors, above, strict=True):
+            words = [f"z{wrong}"] * int(wrong) + reference[int(wrong) : length - shorter]
+            features = {"score": round(middle + more, 4), "length": length - shorter}
+            records.append({"id": segment, "text": " ".join(words), "features": features})
+    return portmert.Lists.from_records(records, refs=[references])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_search_ends_on_a_tie_that_the_order_of_the_list_decides(seed):
+    # At score 0 all hypotheses of one length are equal, and the first of them are the best: that
+    # is a point between two intervals, as wide as rounding.
+    optimized = portmert.optimize(tied_lists(seed), "wer", optimizer="mert:restarts=1")
+    assert abs(optimized.weights.plain()["score"]) > 1e-6
+    assert not any("stand on a tie" in line for line in optimized.warnings)
+    # They choose worse than the lists' own order.
+    assert optimized.score < optimized.first_score
+    assert any(
+        "and" in line and "in the order of the lists" in line for line in optimized.warnings
+    )
+
+
+def test_weights_that_stand_on_a_tie_are_told():
+    lists, fixed = tied_lists(1), {"fixed": ["score"]}
+    start = {"score": 0.0, "length": 1.0}
+    optimized = portmert.optimize(lists, "wer", weights=start, constraints=fixed)
+    (line,) = [line for line in optimized.warnings if "stand on a tie" in line]
+    assert re.search(r"in \d+ of 60 segments hypotheses have equal model scores", line)

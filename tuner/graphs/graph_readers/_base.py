@@ -119,9 +119,17 @@ class GraphReader(Component):
                 f"or decode with a smaller beam",
             )
         try:
-            return self.parsed(block, columns)
+            graph = self.parsed(block, columns)
         except GraphError as error:
             block.fail(0, f"{self.title}: {error}")
+        end = block.data.rpartition(b"\n")[2]
+        if self.arc_mark == b"\n" and end.strip():
+            block.fail(
+                block.data.count(b"\n"),
+                f"`{shown(end.decode('utf-8', 'replace'))}`: the last line has no line end; is "
+                f"the file cut off? If it is whole, end the line",
+            )
+        return graph
 
     @abstractmethod
     def parsed(self, block: Block, columns: FeatureColumns) -> Graph:

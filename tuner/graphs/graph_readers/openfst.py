@@ -36,6 +36,8 @@ class Openfst(GraphReader):
 
     title: ClassVar[str] = "OpenFst text"
     costs: ClassVar[tuple[str, ...]] = ("-cost",)
+    scales: ClassVar[dict[str, tuple[float, ...]]] = {}
+    """The start weights of costs that are not 1."""
 
     @classmethod
     def recognises(cls, head: str) -> bool:
@@ -63,6 +65,7 @@ class Openfst(GraphReader):
         features = [columns.of(name)[0] for name in self.costs]
         length = columns.of("length")[0]
         columns.start["length"] = (0.0,)
+        columns.start |= self.scales
         finals = []
 
         def state(number: int, text: str) -> int:
@@ -114,7 +117,7 @@ class KaldiLattice(Openfst):
     """Read Kaldi's lattices as text: `from to word graph,acoustic,...`, as `ark,t:` writes them.
 
     The features `-graph` and `-acoustic` are the costs times -1, and `length` is the number of
-    words.
+    words. The start weight of `-acoustic` is 0.1, Kaldi's usual acoustic scale.
 
     Parameters
     ----------
@@ -124,3 +127,4 @@ class KaldiLattice(Openfst):
 
     title: ClassVar[str] = "Kaldi lattice"
     costs: ClassVar[tuple[str, ...]] = ("-graph", "-acoustic")
+    scales: ClassVar[dict[str, tuple[float, ...]]] = {"-acoustic": (0.1,)}

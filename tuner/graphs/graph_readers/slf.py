@@ -35,7 +35,8 @@ class Slf(GraphReader):
 
     The features are the logarithms `acoustic`, `language`, `ngram`, `pron`, `x1` and so on, as far
     as links have them, and `length`, the number of words. Start weights are `acscale`, `lmscale`,
-    `prscale` and `wdpenalty` of the header, else 1, and 0 for words.
+    `prscale` and `wdpenalty` of the header, else 1, and 0 for words; 0.1 for `acoustic` beside a
+    language model without a scale.
 
     Parameters
     ----------
@@ -142,6 +143,11 @@ class Slf(GraphReader):
         for key, name in _SCALES.items():
             if key in header and name in columns.features:
                 columns.start.setdefault(name, (block.number(0, header[key], key),))
+        if {
+            "acoustic",
+            "language",
+        } <= columns.features.keys() and not header.keys() & _SCALES.keys():
+            columns.start.setdefault("acoustic", (0.1,))
 
     def _log(self, value: float, base: float) -> float:
         """Return a natural logarithm; of base 0, values are probabilities."""
