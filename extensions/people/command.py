@@ -12,7 +12,7 @@ import portmert
 from portmert.tuner.base.errors import counted
 from portmert.tuner.commands import _groups, _outputs
 from portmert.tuner.commands._help import CommandGroup
-from portmert.tuner.commands._kinds import Whole
+from portmert.tuner.commands._kinds import FILE, Whole
 from portmert.tuner.commands._signatures import options
 
 SHEETS = "extensions.people.operation"
@@ -30,8 +30,15 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("first", metavar="A", required=False)
+@click.argument("second", metavar="B", required=False)
+@click.option(
+    "--conditions",
+    type=FILE,
+    help="Mix several comparisons: a TOML file with a table "
+    "[[condition]] for each, of name, first, second and optionally refs, source, "
+    "top_share.",
+)
 @options(f"{SHEETS}.make_sheets", "refs source out")
 @click.option("--judges", "count", type=Whole(1), help="Number of judges.  [default: 3]")
 @click.option("--judge", "names", multiple=True, help="Name of a judge; repeat for several.")
@@ -45,7 +52,14 @@ def command() -> None:
 @_groups.text_steps
 @_groups.seed
 def make(
-    *, first: str, second: str, out: Path, count: int | None, names: tuple[str, ...], **values: Any
+    *,
+    first: str | None,
+    second: str | None,
+    conditions: Path | None,
+    out: Path,
+    count: int | None,
+    names: tuple[str, ...],
+    **values: Any,
 ) -> None:
     """Make sheets on which judges compare the outputs of A and B.
 
@@ -58,6 +72,10 @@ def make(
     portmert humaneval make old=a.txt new=b.txt --ref ref.txt --out sheets
     """  # noqa: D301  \b is click's sign for lines to leave alone
     judges = _judges(count, names)
+    if (conditions is None) != bool(first and second):
+        raise click.UsageError("name A and B, or --conditions")
+    if conditions is not None:
+        _groups.refuse(["refs", "source", "condition"], "goes into the file of --conditions")
     if values["common"] > values["items"]:
         raise click.UsageError(
             f"--common {values['common']} is more than --items {values['items']}"
@@ -67,7 +85,8 @@ def make(
         raise click.UsageError(f"--min-length {shortest} is more than --max-length {longest}")
     differ, share = not values.pop("equal_outputs"), values.pop("top_share")
     filters = portmert.Filters(shortest, longest, differ, share)
-    portmert.make_sheets(first, second, out, judges=judges, filters=filters, **values)
+    sides = conditions or first or "", second
+    portmert.make_sheets(*sides, out, judges=judges, filters=filters, **values)
     click.echo(
         f"{out / 'judges'}: sheets of {counted(len(judges), 'judge')}, "
         f"{counted(values['items'], 'item')} each, {values['common']} of them common\n"

@@ -36,6 +36,9 @@ class Item:
         None if it is not shown.
     outputs
         Those of the first and of the second system.
+    condition
+        The comparison that it is of, if the sheets mix several; `segment` then counts the lines of
+        all, one after the other.
     """
 
     segment: int
@@ -43,6 +46,7 @@ class Item:
     source: str | None
     reference: str
     outputs: tuple[str, str]
+    condition: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,9 @@ class Evaluation:
         """Return the key."""
         content = json_toml.plain(self)
         name = content.pop("id")
+        for item in content["items"].values():
+            if not item["condition"]:
+                del item["condition"]  # keys of one comparison have none
         return {
             "portmert_humaneval_key": FORM,
             "version": portmert.__version__,
@@ -131,6 +138,7 @@ def make(
     condition: str,
     filters: Mapping[str, Any],
     seed: int,
+    mixed: Sequence[str] = (),
 ) -> Evaluation:
     """Draw items and hand them to judges.
 
@@ -146,6 +154,8 @@ def make(
         Names, all different.
     per_judge
         Number of items of each judge. All judges get `common` of them; the others are his alone.
+    mixed
+        The condition of each line, if there are several.
 
     Raises
     ------
@@ -176,6 +186,7 @@ def make(
             _cell(texts["source"][segment], segment) if "source" in texts else None,
             _cell(texts["reference"][segment], segment),
             (_cell(outputs[0][segment], segment), _cell(outputs[1][segment], segment)),
+            mixed[segment] if mixed else "",
         )
         for number, (name, segment) in enumerate(zip(names, drawn, strict=True))
     }

@@ -1,13 +1,21 @@
 """Makes sheets for human judges, and reads their answers."""
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+import pydantic.dataclasses
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from portmert.metrics._base import IntArray
 from portmert.tuner.api.texts import pipeline_of
 from portmert.tuner.base import arguments, files
-from portmert.tuner.base.errors import InputError, suggest
+from portmert.tuner.base.errors import InputError, faults_at, suggest
+from portmert.tuner.base.json_toml import parse_toml
 from portmert.tuner.base.numbers import Natural, Positive
 from portmert.tuner.base.warn import notice
 from portmert.tuner.evaluation.comparison.systems import (
@@ -21,6 +29,7 @@ from portmert.tuner.evaluation.document import Document
 from portmert.tuner.evaluation.report import Report
 from portmert.tuner.texts import joining
 from portmert.tuner.texts.joining import check_lines
+from portmert.tuner.texts.text_pipeline import TextPipeline
 
 from . import answers, evaluation, results
 from . import sheets as written
@@ -30,10 +39,32 @@ from .selection import Filters, read_and_select
 FILTERS = Filters()
 
 
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class SheetCondition:
+    """One of several comparisons that sheets mix: its outputs and texts.
+
+    Parameters
+    ----------
+    name
+        Its name in tables.
+    first, second, refs, source
+        As of `make_sheets`.
+    top_share
+        As of `Filters`; None: the share of the filters.
+    """
+
+    name: str
+    first: str
+    second: str
+    refs: tuple[Path, ...] = ()
+    source: Path | None = None
+    top_share: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
 @arguments.checked
 def make_sheets(
-    first: str,
-    second: str,
+    first: str | Sequence[SheetCondition] | Path,
+    second: str | None,
     out: Path,
     *,
     judges: Sequence[str],
@@ -52,7 +83,8 @@ def make_sheets(
     Parameters
     ----------
     first, second
-        Folders of runs, or `name=FILE`.
+        Folders of runs, or `name=FILE`. Or, without `second`, several conditions to mix: a TOML
+        file with a table [[condition]] for each (name, first, second, refs, source, top_share).
     out : FILE|DIR
         Folder to make: key.json, and judges/ with each judge's sheet.
     refs
@@ -69,13 +101,68 @@ def make_sheets(
         Name of this comparison in tables. Default: A against B.
     """
     written.check_absent(out)
-    systems = find_systems([SystemFiles.parse(first), SystemFiles.parse(second)])
+    if second is not None:
+        conditions = [SheetCondition(condition or "", str(first), second, tuple(refs), source)]
+    elif isinstance(first, str | Path):
+        conditions = _conditions(Path(first))
+    else:
+        conditions = list(first)
+    pipeline = pipeline_of(text, text_model)
+    pools = [_pool(each, filters, pipeline) for each in conditions]
+    if len({(pool.systems, len(pool.texts)) for pool in pools}) > 1:
+        raise InputError(
+            "conditions: all need the same two names of systems, and a source all or none"
+        )
+
+    def joined(several: Iterable[list[str]]) -> list[str]:
+        return list(chain.from_iterable(several))
+
+    sizes = [len(pool.texts["reference"]) for pool in pools]
+    starts = np.cumsum([0, *sizes[:-1]])
+    comparison = evaluation.make(
+        np.concatenate([pool.segments + at for pool, at in zip(pools, starts, strict=True)]),
+        texts={key: joined(pool.texts[key] for pool in pools) for key in pools[0].texts},
+        outputs=(joined(x.outputs[0] for x in pools), joined(x.outputs[1] for x in pools)),
+        systems=pools[0].systems,
+        judges=judges,
+        per_judge=items,
+        common=common,
+        condition=", ".join(pool.name for pool in pools),
+        filters={
+            **asdict(filters),
+            "text": pipeline.signature,
+            "left": pools[0].left if second else {pool.name: pool.left for pool in pools},
+        },
+        seed=seed,
+        mixed=[] if second else joined([x.name] * n for x, n in zip(pools, sizes, strict=True)),
+    )
+    written.write(comparison, out)
+
+
+class _Pool(NamedTuple):
+    """The texts of a condition, and the segments to draw from."""
+
+    name: str
+    systems: tuple[str, str]
+    segments: IntArray
+    texts: dict[str, list[str]]
+    outputs: tuple[list[str], list[str]]
+    left: dict[str, Any]
+
+
+def _pool(condition: SheetCondition, filters: Filters, pipeline: TextPipeline) -> _Pool:
+    systems = find_systems(
+        [SystemFiles.parse(condition.first), SystemFiles.parse(condition.second)]
+    )
+    source = condition.source
     for system in systems:
         if len(system.outputs) > 1:
             notice(f"{system.name} has {len(system.outputs)} replicas; the first one is judged")
-    pipeline = pipeline_of(text, text_model)
+    if condition.top_share is not None:
+        filters = replace(filters, top_share=condition.top_share)
     with tempfile.TemporaryDirectory() as work:
-        systems, test_set = in_one_order(systems, TestSet(tuple(refs), source), Path(work))
+        test_set = TestSet(condition.refs, source)
+        systems, test_set = in_one_order(systems, test_set, Path(work))
         test = find_test_files(systems, test_set)
         outputs = [system.outputs[0].text for system in systems]
         sources = [] if test_set.source is None else [test_set.source]
@@ -84,24 +171,40 @@ def make_sheets(
         segments, left = read_and_select(
             outputs, test.references, pipeline, raw_texts[:2], filters
         )
-    notice(", ".join(f"{name}: {count}" for name, count in left.items()))
+    of_condition = f"{condition.name}: " if condition.name else ""
+    notice(of_condition + ", ".join(f"{name}: {count}" for name, count in left.items()))
     texts = {"reference": reference}
     if source is not None:
         texts["source"] = raw_texts[2]
         check_lines(source, len(raw_texts[2]), test.references[0], len(reference))
-    comparison = evaluation.make(
-        segments,
-        texts=texts,
-        outputs=(raw_texts[0], raw_texts[1]),
-        systems=(systems[0].name, systems[1].name),
-        judges=judges,
-        per_judge=items,
-        common=common,
-        condition=condition or f"{systems[0].name} against {systems[1].name}",
-        filters={**asdict(filters), "text": pipeline.signature, "left": left},
-        seed=seed,
-    )
-    written.write(comparison, out)
+    names = (systems[0].name, systems[1].name)
+    name = condition.name or " against ".join(names)
+    return _Pool(name, names, segments, texts, (raw_texts[0], raw_texts[1]), left)
+
+
+def _conditions(path: Path) -> list[SheetCondition]:
+    """Read the conditions of a file. Paths in it are taken from its folder."""
+    with faults_at(f"{path}: not TOML", ValueError, InputError):
+        tables = parse_toml("\n".join(files.read_lines(path))).get("condition")
+    if not isinstance(tables, list) or not tables:
+        raise InputError(f"{path}: expected tables [[condition]], one of each comparison")
+    with faults_at(path, ValueError, InputError):
+        read = TypeAdapter(list[SheetCondition]).validate_python(tables)
+    if len({condition.name for condition in read}) < len(read):
+        raise InputError(f"{path}: two conditions have one name")
+
+    def placed(system: str) -> str:
+        name, equals, file = system.partition("=")
+        return f"{name}={path.parent / file}" if equals else str(path.parent / system)
+
+    return [
+        replace(
+            x, first=placed(x.first), second=placed(x.second),
+            refs=tuple(path.parent / ref for ref in x.refs),
+            source=x.source and path.parent / x.source,
+        )
+        for x in read
+    ]  # fmt: skip
 
 
 @arguments.checked

@@ -112,7 +112,10 @@ def evaluate(
         answers_left = [
             sheet for sheet in answers_left if sheet.judge not in dropped[evaluation.id]
         ]
-        preferences.append(_preference(evaluation, answers_left, common))
+        preferences += [
+            _preference(evaluation, answers_left, common, condition)
+            for condition in dict.fromkeys(x.condition for x in evaluation.items.values())
+        ]
     total = None
     if len(preferences) > 1:
         systems = {preference["systems"] for preference in preferences}
@@ -187,26 +190,28 @@ def _agreement(
 
 
 def _preference(
-    evaluation: Evaluation, answers: Sequence[Answers], common: Common
+    evaluation: Evaluation, answers: Sequence[Answers], common: Common, condition: str
 ) -> dict[str, Any]:
-    """Count items. An item that several judges saw counts once, by their majority.
+    """Count items of a condition. An item that several judges saw counts once, by their majority.
 
     Judgments of one item are not independent, and the sign test needs independent counts.
     """
     counts = [0] * CATEGORIES
     for item, details in evaluation.items.items():
         votes: list[int] = [sheet.votes[item] for sheet in answers if item in sheet.votes]
-        if votes and not (details.common and common == "agreement-only"):
+        is_counted = details.condition == condition and (
+            common == "majority" or not details.common
+        )
+        if votes and is_counted:
             by_category = [votes.count(category) for category in range(CATEGORIES)]
             most = max(by_category)
             # Without a single largest category, neither system is preferred.
             undecided = by_category.count(most) > 1
             counts[CATEGORIES - 1 if undecided else by_category.index(most)] += 1
+    name = condition or evaluation.condition
     if not any(counts):
-        raise errors.InputError(
-            f"{evaluation.condition}: all items are common, and --common {common} counts none"
-        )
-    return _tested(evaluation.condition, evaluation.systems, *counts)
+        raise errors.InputError(f"{name}: all items are common, and --common {common} counts none")
+    return _tested(name, evaluation.systems, *counts)
 
 
 def _tested(

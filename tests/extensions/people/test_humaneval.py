@@ -55,6 +55,79 @@ def test_sheets_go_out_and_come_back(tmp_path):
     )
 
 
+MIX = """[[condition]]
+name = "small"
+first = "A=one"
+second = "B=two"
+refs = ["ref"]
+top_share = 0.5
+
+[[condition]]
+name = "large"
+first = "A=one"
+second = "B=two"
+refs = ["ref"]
+"""
+
+
+def test_one_set_mixes_conditions_with_a_share_for_each(tmp_path):
+    lines = (tmp_path / "one").read_text().splitlines()
+    worse = [f"{line}{n * ' x'}" for n, line in enumerate(lines)]
+    (tmp_path / "one").write_text("\n".join(worse) + "\n")
+    (tmp_path / "two").write_text("\n".join(f"{line} y" for line in worse) + "\n")
+    (tmp_path / "mix.toml").write_text(MIX)
+    words = ["make", "--conditions", "mix.toml", "--out", "kit", "--judges", "2", "--items", "7",
+             "--common", "2", "--top-share", "1"]  # fmt: skip
+    result = run("humaneval", *words)
+    assert "small: segments: 8, reference length: 8, outputs differ: 8, TER: 4" in result.stderr
+    assert "large: segments: 8, reference length: 8, outputs differ: 8, TER: 8" in result.stderr
+    one = read_key(tmp_path / "kit" / "key.json")
+    assert len(one.items) == 12  # all that there are: 4 and 8
+    by = {
+        name: [item for item in one.items.values() if item.condition == name]
+        for name in ("small", "large")
+    }
+    assert [len(items) for items in by.values()] == [4, 8]
+    assert {item.segment // 8 for item in by["large"]} == {1}
+    wins = {"small": 0, "large": 1}
+    sheets = []
+    for judge in one.sheets:
+        sheets.append(f"kit/judges/{judge}.csv")
+        answered_csv(
+            tmp_path / sheets[-1],
+            lambda item, judge=judge: side(one, judge, item, wins[one.items[item].condition]),
+        )
+    run("humaneval", "read", *sheets, "--common", "agreement-only", "--json", "r.json")
+    found = json.loads((tmp_path / "r.json").read_text())
+    common = {name: sum(item.common for item in items) for name, items in by.items()}
+    counted = {row["condition"]: (row["wins"], row["losses"]) for row in found["preferences"]}
+    assert counted["small"] == (4 - common["small"], 0)
+    assert counted["large"] == (0, 8 - common["large"])
+    assert found["total"]["wins"] + found["total"]["losses"] == 10
+    assert found["agreement"][0]["items"] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "message"),
+    [
+        (("large", "small"), (), "two conditions have one name"),
+        (("x", "x"), ("--condition", "x"), "goes into the file"),
+        (("[[condition]]", "[[set]]"), (), "expected tables [[condition]]"),
+        (("top_share = 0.5", "top_share = 2"), (), "less than or equal to 1"),
+        (("top_share = 0.5", "topshare = 0.5"), (), "topshare"),
+        (("A=one", "C=one", 1), (), "all need the same two names of systems"),
+    ],
+)
+def test_a_wrong_file_of_conditions_is_one_line(tmp_path, change, words, message):
+    (tmp_path / "mix.toml").write_text(MIX.replace(*change))
+    status = 2 if words else 1
+    command = ("humaneval", "make", "--conditions", "mix.toml", "--out", "kit")
+    assert message in fault(*command, *words, status=status)
+    assert not (tmp_path / "kit").exists()
+    said = fault("humaneval", "make", "A=one", "--out", "kit", status=2)
+    assert "name A and B, or --conditions" in said
+
+
 def test_the_same_seed_makes_the_same_files(tmp_path):
     run("humaneval", *SMALL)
     (tmp_path / "kit").rename(tmp_path / "kit2")
