@@ -12,6 +12,7 @@ import pytest
 
 import portmert
 from portmert.metrics._base import Vocabulary
+from portmert.metrics.bleu import Bleu
 from portmert.tuner.base.files import LOCK
 from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.dropin._mert_moses_options import read_request
@@ -590,3 +591,72 @@ def test_a_second_run_in_a_folder_fails_at_once_with_one_line(tmp_path, busy, mo
         f"another --working-dir"
     )
     assert [path.name for path in folder.iterdir()] == [LOCK]
+
+
+@pytest.fixture(scope="module")
+def bagged(tmp_path_factory):
+    """A run of the default search that ended by its limit."""
+    folder = tmp_path_factory.mktemp("bagged") / "work"
+    result = tune(folder, "--maximum-iterations=2", quick=[*BAGGED, "--nbest=15"])
+    return folder, result
+
+
+def test_each_run_says_what_the_lists_promised_and_what_was_decoded(bagged):
+    folder, result = bagged
+    promised = BEST.search((folder / "run1.mert.log").read_text())[2]
+    lists = read_dat([folder / "run2.features.dat"], [folder / "run2.scores.dat"])
+    total = lists.stats[lists.offsets[:-1]].sum(axis=0)
+    decoded = 100 * float(Bleu().score(total))
+    said = rf"predicted {100 * float(promised):.2f}, decoded {decoded:.2f} ± \d\.\d\d"
+    assert re.search(said, result.stderr)
+    # The weights found last were not decoded.
+    header = (folder / "moses.ini").read_text().splitlines()[:4]
+    match = re.search(
+        r"iteration 3: .* dev +([\d.]+), .*\(predicted, not decoded\)", result.stderr
+    )
+    assert f"{100 * float(header[2].split()[2]):.2f}" == match[1]
+    assert (
+        header[3]
+        == "# This score is what the lists promise; nothing was decoded with these weights"
+    )
+
+
+def test_a_step_without_our_file_is_one_of_mert_moses(bagged, tmp_path):
+    quick = [*BAGGED, "--nbest=15"]
+    for gone in (["run1"], ["run1", "run2"]):
+        folder = tmp_path / "-".join(gone)
+        shutil.copytree(bagged[0], folder)
+        for name in gone:
+            (folder / f"{name}.portmert.json").unlink()
+        result = tune(folder, "--maximum-iterations=3", "--continue", quick=quick)
+        for step in (1, 2):
+            said = f"step {step} is of mert-moses.pl: its weights have no estimate"
+            assert (said in result.stderr) == (f"run{step}" in gone)
+        assert (folder / "finished_step.txt").read_text() == "3\n"
+        start = (folder / "run3.init.opt").read_text().splitlines()[0].split()
+        assert start == BEST.search((folder / "run2.mert.log").read_text())[1].split()
+
+
+def test_a_damaged_file_of_a_step_is_named(bagged, tmp_path):
+    folder = tmp_path / "work"
+    shutil.copytree(bagged[0], folder)
+    damaged = folder / "run2.portmert.json"
+    damaged.write_text(damaged.read_text()[:-40])
+    quick = [*BAGGED, "--nbest=15"]
+    result = tune(folder, "--maximum-iterations=3", "--continue", quick=quick, status=1)
+    said = result.stderr.splitlines()[-1]
+    assert said.startswith(f"portmert: error: {damaged}: ")
+    assert said.endswith("without it the step counts as one of mert-moses.pl")
+
+
+def test_a_run_that_has_ended_ends_again_for_the_same_reason(tmp_path):
+    folder, quick = tmp_path / "work", [*BAGGED, "--nbest=15"]
+    first = tune(folder, "--required-gain=1e9", "--maximum-iterations=9", quick=quick)
+    before = without_dates(folder)
+    again = tune(
+        folder, "--required-gain=1e9", "--maximum-iterations=9", "--continue", quick=quick
+    )
+    reasons = [re.search(r"stopped: .*", one.stderr)[0] for one in (first, again)]
+    assert reasons[0] == reasons[1]
+    assert "run 1 start" not in again.stderr
+    assert without_dates(folder) == before

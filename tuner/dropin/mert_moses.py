@@ -527,7 +527,7 @@ class _Run(Loop):
         with collected_notices() as self.notes:
             search = super().search(iterations)
         if search.share not in (1.0, 1 / iterations[-1].number):
-            self.notes.append(f"share of the way that the step goes: {search.share}")
+            self.notes.append(f"share of the way that the step goes: {search.share:.4g}")
         for note in self.notes:
             notice(note)
         return search

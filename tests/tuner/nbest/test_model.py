@@ -21,7 +21,12 @@ from portmert.tuner.base.numbers import LARGEST
 from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.check import check_links, model_score_mismatch
-from portmert.tuner.nbest.model import best_hypotheses, model_scores, write_nbest
+from portmert.tuner.nbest.model import (
+    best_hypotheses,
+    model_scores,
+    new_outputs,
+    write_nbest,
+)
 from portmert.tuner.nbest.read import merge, read_nbest
 from portmert.tuner.texts import _token_kernels as kernels
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
@@ -671,3 +676,20 @@ def test_damaged_list_is_read_or_refused_in_one_line(tmp_path_factory, texts, da
     else:
         assert np.isfinite(nbest.features).all()
         assert nbest.offsets[-1] == len(nbest.texts)
+
+
+def test_new_outputs_are_first_hypotheses_that_no_earlier_list_has(tmp_path):
+    earlier = read(
+        tmp_path,
+        "0 ||| a ||| f= 1 2 ||| 1\n0 ||| b ||| f= 3 4 ||| 1\n"
+        "1 ||| a ||| f= 5 6 ||| 1\n2 ||| a ||| f= 7 8 ||| 1\n3 ||| a ||| f= 9 9 ||| 1\n",
+    )
+    last = read(
+        tmp_path,
+        "0 ||| b ||| f= 3 4 ||| 1\n0 ||| c ||| f= 0 0 ||| 1\n"  # second before
+        "1 ||| a ||| f= 5 7 ||| 1\n"  # another value
+        "2 ||| a ||| f= 5 6 ||| 1\n"  # of another segment
+        "3 ||| c ||| f= 1 1 ||| 1\n3 ||| a ||| f= 9 9 ||| 1\n",  # it is not the first
+    )
+    assert new_outputs(earlier, last) == 0.75
+    assert new_outputs(last, last) == 0.0
