@@ -16,20 +16,7 @@ MEANING = "Giménez and Màrquez 2009"
 
 
 class PaperName(NamedTuple):
-    """A name as a paper prints it.
-
-    Parameters
-    ----------
-    paper
-        Authors and year.
-    printed
-        The name. `{n}` stands for a number, `{of}` for decompositions, `{type}` for a type,
-        `{gamma}` for a share.
-    here
-        The metric as the program has it, with the same parts in braces.
-    remark
-        What else a reader of the paper should know.
-    """
+    """A name as a paper prints it, and the metric; what stands in braces is in both."""
 
     paper: str
     printed: str
@@ -56,9 +43,7 @@ PAPER_NAMES = (
     PaperName(PORT, "PORT", "port"),
     PaperName(PORT, "PORT(v)", "port"),
     PaperName(PORT, "PORT(ρ)", "port-rho"),  # noqa: RUF001  as printed
-    PaperName(PORT, "PORT(rho)", "port-rho"),
     PaperName(PORT, "PORT(τ)", "port-tau"),
-    PaperName(PORT, "PORT(tau)", "port-tau"),
     PaperName(PORT, "LRscore", "lr-kendall", "lr-hamming is the other of the two"),
     PaperName(PORT, "TER-Plus", "terp"),
     PaperName(TREES, "STM", "stm"),
@@ -114,7 +99,7 @@ PAPER_NAMES = (
     PaperName(MEANING, "SR-Mrv-*", "sr-mrv"),
     PaperName("Popović 2017", "chrF++", "chrf:word_order=2"),
 )
-"""In the order of the papers. Of two that fit a text the first counts."""
+"""In the order of the papers. Braces hold a number, decompositions, a share, a type."""
 
 LEFT_OUT = {
     r"(sp|cp|dp|ne)-.*": (
@@ -143,7 +128,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     for name in PAPER_NAMES:
         if " " in name.here:  # a formula, which is read as it is printed
             continue
-        pattern = re.escape(name.printed)
+        pattern = re.escape(name.printed.replace("ρ", "rho").replace("τ", "tau"))  # noqa: RUF001
         for part, values in _PARTS.items():
             pattern = pattern.replace(re.escape(f"{{{part}}}"), f"(?P<{part}>{values})")
         form = r"(?:_(?P<form>[bi]))?" if name.paper == MEANING and name.here != "ol" else ""
@@ -158,6 +143,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 def resolved(text: str) -> str | None:
     """Return a metric written as `name:option=value` for a paper's name of it; None for others."""
+    text = text.replace("ρ", "rho").replace("τ", "tau")  # noqa: RUF001  as printed
     for pattern, here in _patterns():
         if match := pattern.fullmatch(text):
             parts = {key: value for key, value in match.groupdict().items() if value}

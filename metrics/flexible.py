@@ -3,7 +3,6 @@
 Formulas in docs/metrics/meteor.md.
 """
 
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -12,10 +11,10 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from . import _shared
-from ._base import Batch, FloatArray, Metric, Ragged
-from ._lexicon import NO_LEXICON, Lexicon, matches, read_lexicon
+from ._base import Batch, FloatArray, Metric
+from ._lexicon import NO_LEXICON
 from .bleu import Bleu, bleu_score, bleu_stats
-from .kernels.meteor import alignments
+from .meteor import Meteor
 from .terp import PRESETS, TER_LIMITS, Ter, terp_counts
 
 PAPER = "Agarwal and Lavie, WMT 2008; named by Popović and Ney, WMT 2009"
@@ -44,28 +43,11 @@ class _Flexible(Metric):
 
     def load(self) -> None:
         """Read the files that options name."""
-        _ = self._lexicon
+        self._meteor.load()
 
     @cached_property
-    def _lexicon(self) -> Lexicon:
-        return read_lexicon(
-            language=self.language,
-            stem=self.stem,
-            synonyms=self.synonyms,
-            paraphrases=None,
-            words=None,
-            both_ways=True,
-        )
-
-    def _mapped(self, single: Batch) -> Batch:
-        """Return a batch with one reference a segment, its hypotheses mapped to the references."""
-        relations, segments = single.once(self._lexicon), _shared.segments_of(single)
-        phrases, first = matches(relations, segments)
-        _, tokens = alignments(segments, first, relations.words, phrases, (1, 1))
-        rows = Ragged(tokens, segments.token_offsets)
-        return replace(
-            single, hypotheses=replace(single.hypotheses, tokens=rows), whole=single.corpus
-        )
+    def _meteor(self) -> Meteor:
+        return Meteor(stem=self.stem, language=self.language, synonyms=self.synonyms)
 
 
 def _smoothed(rows: FloatArray) -> FloatArray:
@@ -90,7 +72,7 @@ class Mbleu(_Flexible, Bleu):
         """Return (H, 2 N + 1) counts in the order of `stat_names`."""
         return _shared.best_reference(
             batch,
-            lambda single: bleu_stats(self._mapped(single), self.max_order, "closest"),
+            lambda single: bleu_stats(self._meteor.mapped(single), self.max_order, "closest"),
             _smoothed,
             rounding=_shared.ROUNDING,
         )
@@ -112,7 +94,7 @@ class Mter(_Flexible, Ter):
         """Return (H, 2) float64 in the order of `stat_names`."""
         tokenised = self._tokenised(batch)
         edits = [
-            terp_counts(self._mapped(single), NO_LEXICON, PRESETS["ter"], TER_LIMITS)[:, -1]
+            terp_counts(self._meteor.mapped(single), NO_LEXICON, PRESETS["ter"], TER_LIMITS)[:, -1]
             for single in _shared.each_reference(tokenised)
         ]
         lengths = _shared.reference_lengths(tokenised, "average")

@@ -3,6 +3,7 @@
 Formulas in docs/metrics/meteor.md.
 """
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -12,7 +13,7 @@ from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from . import _shared
-from ._base import Batch, FloatArray, Metric
+from ._base import Batch, FloatArray, Metric, Ragged
 from ._elementary import power
 from ._lexicon import Lexicon, listed_words, matches, read_lexicon
 from .kernels.meteor import alignments
@@ -168,6 +169,14 @@ class Meteor(Metric):
         whole = (counts[:, 21] == counts[:, 0]) & (counts[:, 22] == counts[:, 1])
         counts[whole & (counts[:, 20] == 1.0), 20] = 0.0
         return np.asarray(counts)
+
+    def mapped(self, single: Batch) -> Batch:
+        """Return the batch, of one reference a segment, with linked words as the reference's."""
+        relations, segments = single.once(self._lexicon), _shared.segments_of(single)
+        phrases, first = matches(relations, segments)
+        _, tokens = alignments(segments, first, relations.words, phrases, (1, 1))
+        texts = replace(single.hypotheses, tokens=Ragged(tokens, segments.token_offsets))
+        return replace(single, hypotheses=texts, whole=single.corpus)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return METEOR in [0, 1] for stats (..., K)."""

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
 from portmert.metrics._shared import WeightedMean
+from portmert.metrics.bleu import Bleu
+from portmert.metrics.flexible import Mbleu
 from portmert.metrics.pos import Posf, Posp, Posr, Wpf
 from portmert.metrics.semantics import _SegmentMean
 from portmert.tuner import families
@@ -216,7 +218,9 @@ def longest_order(metric):
     """The longest item that counts 0 where a text has none; 1 if the metric leaves it out."""
     if getattr(metric, "effective_order", False) or getattr(metric, "smooth", "none") == "mteval":
         return 1
-    if metric.name().startswith(("lr-", "pos", "wp")):
+    if metric.name() == "ribes":  # a repeated word may have no context that makes it unique
+        return 99
+    if metric.name() in ("lr-hamming", "lr-kendall", "posp", "posr", "posf", "wpf"):
         return 4
     if getattr(metric, "combination", "") == "mu-pr":
         return max(int(of[0]) for of in metric.of.split("+") if of[0].isdigit())
@@ -228,7 +232,7 @@ def longest_order(metric):
 @given(
     st.lists(st.lists(st.sampled_from("abcde"), min_size=1, max_size=20), min_size=1), st.data()
 )
-@settings(max_examples=40)
+@settings(max_examples=10)
 def test_a_text_with_itself_scores_the_maximum(texts, data):
     """Under every option; docs/metrics/index.md has the reasons of those that cannot."""
     links = st.lists(st.tuples(st.integers(0, 5), st.just(0)), max_size=4)
@@ -249,7 +253,7 @@ def test_a_text_with_itself_scores_the_maximum(texts, data):
 
 
 @given(corpora(max_segments=6, layers=LAYERS))
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_a_score_that_is_a_mean_is_the_mean_of_its_segments(corpus):
     batch = batch_of(corpus)
     for metric in ALL_METRICS:
@@ -370,6 +374,8 @@ def order_of_references_does_not_matter(metric, corpus, one, other):
     # Of references under which a hypothesis scores the same the first counts; all metrics of
     # tags choose by the same one, whatever they show of it.
     by = Posf(mean="am") if isinstance(metric, Posf | Posp | Posr | Wpf) else metric
+    if isinstance(metric, Mbleu):  # nor can BLEU, which is 0 for most single segments
+        by = Bleu(smooth="add1", max_order=metric.max_order)
     assert by.score(one) == pytest.approx(by.score(other), rel=1e-14), metric.signature
     for s in np.flatnonzero((one != other).any(axis=1)):
         alone = [
