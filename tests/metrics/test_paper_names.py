@@ -15,6 +15,7 @@ from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from tests.oracles import dependencies, metrics, semantics, trees
 from tests.support.cli import run
+from tests.support.places import ROOT
 from tests.support.strategies_metrics import LAYERS, batch_of, corpora
 
 
@@ -134,6 +135,13 @@ def parts_of(name):
 
 def written(name):
     return name.printed.format(**parts_of(name))
+
+
+def test_the_page_lists_every_name():
+    page = (ROOT / "docs/metrics/papers.md").read_text(encoding="utf-8")
+    for name in PAPER_NAMES[:-1]:  # the last is of another paper
+        row = f"| {name.paper} | `{name.printed}` | `{name.here}` | {name.remark} |"
+        assert row in page, f"the row is now:\n{row}"
 
 
 def test_every_name_has_a_twin():
