@@ -60,9 +60,8 @@ class _Counted(Metric):
 
     def parts(self, stats: FloatArray) -> dict[str, float]:
         """Return precisions, recalls, penalties, Qmean, ordering and counts of stats (K,)."""
-        precisions, recalls = self._shares(stats)
-        parts = {f"p{n}": float(value) for n, value in enumerate(precisions, 1)}
-        parts |= {f"r{n}": float(value) for n, value in enumerate(recalls, 1)}
+        parts = {f"p{n}": float(share) for n, share in enumerate(self._shares(stats, 1), 1)}
+        parts |= {f"r{n}": float(share) for n, share in enumerate(self._shares(stats, 2), 1)}
         parts["SBP"] = float(_strict_brevity_penalty(stats))
         parts["SRP"] = float(_strict_redundancy_penalty(stats))
         parts[f"{self._sides[1].upper()}mean"] = float(self._qmean(stats))
@@ -84,17 +83,15 @@ class _Counted(Metric):
         stats[:, ORDERING] = ordering * closest
         return stats
 
-    def _shares(self, stats: FloatArray) -> list[list[FloatArray]]:
-        """Return p(n) and r(n) (...) of the orders, equations 1 and 2."""
+    def _shares(self, stats: FloatArray, side: Literal[1, 2]) -> list[FloatArray]:
+        """Return p(n) (side 1) or r(n) (side 2) (...) of the orders, equations 1 and 2."""
         # A longer reference can match where the closest one is too short to have an n-gram: r(n)
         # is 0 then.
         orders = range(0, 3 * self.max_order, 3)
-        precisions, recalls = (
-            [_shared.quotient(stats[..., n], stats[..., n + k]) for n in orders] for k in (1, 2)
-        )
-        if self._sides[0]:
-            recalls = [np.minimum(recall, 1.0) for recall in recalls]
-        return [precisions, recalls]
+        shares = [_shared.quotient(stats[..., n], stats[..., n + side]) for n in orders]
+        if side == 2 and self._sides[0]:
+            shares = [np.minimum(share, 1.0) for share in shares]
+        return shares
 
     def _items(self, stats: FloatArray) -> list[FloatArray]:
         """Return the n-grams on both sides (...) of each order, if orders may be left out."""
@@ -104,7 +101,8 @@ class _Counted(Metric):
     def _qmean(self, stats: FloatArray) -> FloatArray:
         """Return Qmean (...), equation 10, or the other mean that is asked for."""
         items = self._items(stats)
-        precision, recall = (_shared.mean_of_orders(part, items) for part in self._shares(stats))
+        precision = _shared.mean_of_orders(self._shares(stats, 1), items)
+        recall = _shared.mean_of_orders(self._shares(stats, 2), items)
         precision = precision * _strict_brevity_penalty(stats)
         recall = recall * _strict_redundancy_penalty(stats)
         return _mean_of_two(precision, recall, self._sides[1])
@@ -123,7 +121,7 @@ class BleuSbp(_Counted):
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the score in 0..1 for stats (..., 3 N + 4)."""
-        precisions, _ = self._shares(stats)
+        precisions = self._shares(stats, 1)
         mean = _shared.mean_of_orders(precisions, self._items(stats), geometric=True)
         return np.asarray(mean * _strict_brevity_penalty(stats))
 
