@@ -131,7 +131,7 @@ def case(
     seed = int(rng.integers(2**63))
     deal = bagged._Split(problem, vector, bounds, fold_of, seed)
     blends, folds = optimizer._learn_folds(deal, rng)
-    _, by_others = bagged._choose_mixture(deal, blends, folds)
+    _, by_others = bagged._choose_mixture(deal, blends, folds, keeps_start=True)
     learnt = np.stack([fold.weights for fold in folds])
     held_out = deal.problem.rows_of(bagged._held_out(deal, by_others, learnt))
     judged = unseen.held_out_estimate(problem.stats, pool.metric, held_out, fold_of, seed)
@@ -212,11 +212,11 @@ class Rule:
         return 0 if is_kept else place
 
 
-DEFAULT = Rule("gain > 0: the default")
+DEFAULT = Rule("gain > 1.645 errors: the default", -_mixtures.CLEARLY_BETTER)
 RULES = (
-    *(Rule(f"gain > {-k:g} errors", k) for k in (-2, -1)),
+    *(Rule(f"gain > {-k:g} errors", k) for k in (-3, -2.5, -2)),
     DEFAULT,
-    *(Rule(f"gain > {-k:g} errors", k) for k in (0.5, 1, 2)),
+    *(Rule(f"gain > {-k:g} errors", k) for k in (-1.5, -1, -0.5, 0, 0.5, 1, 2)),
     *(Rule(f"corrected gain > {-k:g} errors", k, corrected=True) for k in (0, 0.5, 1, 2)),
     *(Rule(f"gain > 0, estimate > {-k:g} errors", estimate=k) for k in (0, 0.5, 1, 2)),
 )
@@ -241,11 +241,13 @@ def rules(arguments: argparse.Namespace) -> None:
             by_split = means_by([record["split"] for record in some], change)
             error = np.std(by_split, ddof=1) / len(by_split) ** 0.5 if len(by_split) > 1 else 0.0
             rows.append([
-                rule.name, f"{100 * kept:.0f} %", f"{gain.mean():.2f}",
+                rule.name, f"{100 * kept:.0f} %", f"{100 * np.mean(gain < 0):.1f} %",
+                f"{gain.mean():.2f}",
                 f"{change.mean():+.3f} ± {error:.3f}", f"{min(means_by(conditions, change)):+.2f}",
                 f"{min(means_by(conditions, gain)):+.2f}", f"{gain.min():+.2f}",
             ])  # fmt: skip
-        head = ["rule", "start kept", "gain", "less the default", "worst condition",
+        head = ["rule", "start kept", "below the start", "gain", "less the default",
+                "worst condition",
                 "lowest gain of a condition", "of a case"]  # fmt: skip
         click.echo(aligned(head, rows, style="pipe"))
     click.echo("\nBy start weights and number of dev segments\n")

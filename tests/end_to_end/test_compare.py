@@ -378,3 +378,27 @@ def test_run_folders_are_not_changed(corpus):
     before = {path: path.read_bytes() for path in corpus.rglob("*") if path.is_file()}
     compare("old", "new")
     assert {path: path.read_bytes() for path in corpus.rglob("*") if path.is_file()} == before
+
+
+def test_replicas_that_no_tuning_changed_are_named_and_counted(corpus):
+    tuned = write_run(corpus, "tuned", [GOOD, BAD, GOOD])
+    single = write_run(corpus, "single", [BAD])
+    path = tuned / "result.json"
+    document_of_run = json.loads(path.read_text())
+    document_of_run["replicas"][1]["equals_start"] = True
+    path.write_text(json.dumps(document_of_run))
+    path = single / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"equals_start": True}))
+    notes = document("tuned", "single")[0]["notes"]
+    said = "equal to the start weights: no gain shown"
+    assert f"tuned: 1 of 3 replicas {said}: replica-2" in notes
+    assert f"single: 1 of 1 replica {said}: single" in notes
+    assert "tuned 2, single have the same output, as of a tuning that changed nothing" in notes
+
+
+@pytest.mark.usefixtures("corpus")
+def test_outputs_that_are_one_text_are_named():
+    """As of two tunings, on two metrics, of which one each changed nothing."""
+    notes = document("a=good,bad", "b=bad,good", "--ref=test.ref")[0]["notes"]
+    assert "a 1, b 2 have the same output, as of a tuning that changed nothing" in notes
+    assert "a 2, b 1 have the same output, as of a tuning that changed nothing" in notes

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from portmert.tuner.search.averaging import step_share
+from portmert.tuner.search.steps import mean_number, step_share
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.cli import run
 from tests.support.places import INVENTED
@@ -216,10 +216,14 @@ def test_the_default_searches_from_the_start_weights_and_goes_a_share_of_the_way
     seen = searches(folder, monkeypatch, "--set=tune.iterations=3")
     assert len(seen) == 3
     assert seen == [([weights_of(folder, 1)], seen[0][1])] * 3  # of the same held-out segments
+    shares = []
     for number in (1, 2, 3):
         before, found = weights_of(folder, number), weights_of(folder, number, "optimized")
-        share = step_share(number, FeatureWeights(before), FeatureWeights(found))
-        assert share <= 1 / number
+        usual = step_share(mean_number(shares), FeatureWeights(before), FeatureWeights(found))
+        content = (folder / f"iteration-{number:02d}" / "optimized.json").read_text()
+        share = json.loads(content)["share"]
+        assert share in (1.0, pytest.approx(usual))
+        shares.append(share)
         after = FeatureWeights(before).towards(FeatureWeights(found), share)
         assert weights_of(folder, number + 1) == after.values != before
 
@@ -261,8 +265,10 @@ def test_start_weights_that_are_best_on_held_out_text_are_the_result(tmp_path):
     found = json.loads((tmp_path / "run" / "result.json").read_text())
     assert len(found["iterations"]) == 2
     assert found["best_iteration"] == 1
-    said = "the start weights are the result: the held-out score got no better"
+    said = "equal to the start weights: no gain shown (the held-out score got no better)"
     assert said in result.stdout.splitlines()
+    assert found["equals_start"]
+    assert found["gain"] == 0
     kept = (tmp_path / "run" / "weights.json").read_bytes()
     assert kept == (tmp_path / "run" / "iteration-01" / "weights.json").read_bytes()
 

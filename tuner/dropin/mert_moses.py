@@ -36,14 +36,21 @@ from ..runs.config import Tune
 from ..runs.folder import RunFolder
 from ..runs.loop import Loop, MergedLists
 from ..runs.promises import DECODED, PREDICTED
-from ..runs.records import IterationScores, IterationSearch, Scored
+from ..runs.records import (
+    EQUALS_START,
+    IterationScores,
+    IterationSearch,
+    Scored,
+    equal_to_start,
+)
 from ..runs.replicas import of_replicas, write_result
-from ..runs.result import Iteration, best_iteration
+from ..runs.result import Iteration, best_iteration, gain_line
 from ..search.averaging import averaged, weight_change
 from ..search.constraints import moves
 from ..search.list_statistics import moses_stats
 from ..search.results import Optimized
 from ..search.stat_table import StatTable
+from ..search.steps import is_cut
 from ..search.unseen import scores_without_folds
 from ..search.weight_search import Setup
 from ..texts.joining import check_lines
@@ -142,6 +149,7 @@ def _average(request: MertRequest, config: Path, results: Sequence[TunedIni]) ->
             "seed": streams.replica(request.seed, number),
             "dev_score": result.best.dev_score,
             "best_iteration": result.best.number,
+            "equals_start": result.best.number == 1,
             "stopped": result.stopped,
         }
         for number, result in enumerate(results, 1)
@@ -152,6 +160,9 @@ def _average(request: MertRequest, config: Path, results: Sequence[TunedIni]) ->
         request.folder, metric, rows, every, (scored, None, None), scores=("dev_score",)
     )
     notice(of_replicas(document, metric))
+    kept = [row["folder"] for row in rows if row["equals_start"]]
+    if line := equal_to_start(list(map(str, kept)), len(rows)):
+        notice(line)
     return average.written(weights, scored.score, 0, is_decoded=True)
 
 
@@ -262,6 +273,7 @@ class _Run(Loop):
         self.lists = _StepLists(self.files, self.metric, request.aggregate)
         self.finished = self.files.last_finished() if request.go_on else 0
         self.records: dict[int, StepRecord] = {}
+        self.equals_start = False
 
     # The loop.
 
@@ -279,12 +291,17 @@ class _Run(Loop):
             weights = self.weights_of(last.number)
             self._keep(last.number, record, weights, last.dev_score, [stopped])
         chosen = self._chosen(iterations)
+        self.equals_start = chosen.number == 1
         step = chosen.number - (not chosen.is_decoded)
         tuned = self.written(
             self.weights_of(chosen.number), chosen.dev_score, step, is_decoded=chosen.is_decoded
         )
         if chosen.is_decoded:
             notice(f"copying weights from best iteration ({step}, {tuned.score}) to moses.ini")
+        if self.equals_start:
+            notice(EQUALS_START)
+        elif self.optimizer.holds_out:
+            notice(gain_line(chosen, self.gain(iterations[0], chosen), self.metric))
         self.files.write(FINISHED, f"{self.finished}\n")
         return tuned._replace(best=chosen, stopped=stopped)
 
@@ -526,7 +543,8 @@ class _Run(Loop):
         """Search over the lists; the notices stand in the log of the step."""
         with collected_notices() as self.notes:
             search = super().search(iterations)
-        if search.share not in (1.0, 1 / iterations[-1].number):
+        number = iterations[-1].number
+        if is_cut([*self._shares(number - 1), search.share], number):
             self.notes.append(f"share of the way that the step goes: {search.share:.4g}")
         for note in self.notes:
             notice(note)
@@ -703,6 +721,8 @@ class _Run(Loop):
             f"finished {datetime.now(UTC):%a %b %d %H:%M:%S UTC %Y}\n"
             f"portmert {portmert.__version__}, {scorer.metric.signature}"
         )
+        if name == "moses.ini" and self.equals_start:
+            header += f"\n{EQUALS_START}"
         path = self.folder / name
         content = self.decoder.tuned_ini(
             config or self.decoder.config, weights, path, header=header

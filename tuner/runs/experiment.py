@@ -41,8 +41,8 @@ from .folder import ANNOTATION_NAME, CONFIG_NAME, RunFolder, Shared, open_run, t
 from .lists import ListMerger
 from .loop import Loop
 from .promises import DECODED, PREDICTED
-from .records import IterationScores, IterationSearch
-from .result import FEWEST, Iteration, Result, best_iteration
+from .records import EQUALS_START, IterationScores, IterationSearch
+from .result import FEWEST, Iteration, Result, best_iteration, gain_line
 
 
 def run(
@@ -388,6 +388,8 @@ class _Run(Loop):
             f"dev score {best.dev_score:.6f} ({DECODED if best.is_decoded else PREDICTED}), "
             f"seed {self.experiment.tune.seed}, {today()}"
         )
+        if best.number == 1:
+            header += f"\n{EQUALS_START}"
         self.experiment.decoder.write_config(weights, config_path, header=header)
         return weights_path, config_path
 
@@ -397,6 +399,7 @@ class _Run(Loop):
         experiment, path = self.experiment, self.folder.path
         best, first = best_iteration(iterations, experiment.metric), iterations[0]
         unseen, weights = self.unseen_of_best(iterations), self.weights_of(best.number)
+        gain, gain_error = self.gain(first, best)
         weights_path, config_path = self._write_weights(weights, best)
         test = self.evaluator.test(weights, path / "test")
         start_test = self._start_test(test, best.number)
@@ -413,6 +416,8 @@ class _Run(Loop):
             config_path=config_path,
             held_out=best.held_out_score,
             unseen=unseen,
+            gain=gain,
+            gain_error=gain_error,
             test=test,
             start_test=start_test,
             start_test_list=(
@@ -443,6 +448,9 @@ class _Run(Loop):
             "held_out_score": result.held_out,
             "unseen_score": result.unseen,
             "best_iteration": result.best,
+            "equals_start": result.best == 1,
+            "gain": result.gain,
+            "gain_error": result.gain_error,
             "stopped": result.stopped,
             "iterations": result.iterations,
             "test": result.test,
@@ -460,6 +468,9 @@ class _Run(Loop):
             + ("" if result.test is None else f", test {text(result.test.score)}")
             + ("" if start_test is None else f" (start weights {text(start_test.score)})")
         )
+        if result.best > 1:
+            best = result.iterations[result.best - 1]
+            notice(gain_line(best, (result.gain, result.gain_error), metric))
 
     # Reading.
 

@@ -17,11 +17,30 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 from ..base.errors import counted
 from ..base.warn import notice, warn, warn_of
 from ..nbest.model import NBest, best_hypotheses
-from ..search.averaging import step_share, weight_change
+from ..search.averaging import weight_change
+from ..search.constraints import Constraints
 from ..search.optimizers._base import Optimizer
 from ..search.results import Optimized
 from ..search.stat_table import StatTable
-from ..search.unseen import chosen_by_others, gain_of, scores_without_folds
+from ..search.steps import (
+    Places,
+    constant_places,
+    counted_part,
+    decodable,
+    equal_weights_but,
+    fixed_places,
+    is_behind,
+    is_cut,
+    is_worth_all,
+    mean_number,
+    step_share,
+)
+from ..search.unseen import (
+    chosen_by_others,
+    error_without_folds,
+    gain_of,
+    scores_without_folds,
+)
 from ..search.weight_search import Setup, find_weights
 from ..weights.feature_weights import FeatureWeights
 from .config import Tune
@@ -32,10 +51,12 @@ from .result import (
     Iteration,
     best_iteration,
     enough,
-    is_behind,
     is_short,
     stop_reason,
 )
+
+Searched = tuple[NBest, StatTable]
+"""The lists of all iterations so far, and their statistics."""
 
 
 class MergedLists(ABC):
@@ -196,17 +217,64 @@ class Loop(ABC):
 
     # Steps.
 
-    def _share_of(self, number: int, target: FeatureWeights, searches: int) -> float:
+    def _share_of(
+        self, number: int, target: FeatureWeights, searches: int, setup: Setup, lists: Searched
+    ) -> float:
         """Return the share that an iteration's step is of the way to the weights it found.
 
-        It is the whole way if the decoder showed no new hypothesis although a step was cut short.
-        Then the search has found the same weights as before, and the lists speak for them.
+        It is the whole way if the decoder showed no new hypothesis although a step was cut short:
+        then the search has found the same weights as before, and the lists speak for them. It is
+        also the whole way if the last step made the decoder's output worse, if the lists show that
+        the rest of the way is worth it, or if the decoder cannot calculate with the weights.
         """
         if not self.optimizer.holds_out:
             return 1.0
-        if not self.scores_of(number).new and is_behind(self._shares(number - 1)):
+        before, earlier = self.weights_of(number), self._shares(number - 1)
+        is_done = not self.scores_of(number).new and is_behind(earlier)
+        is_usual = _decodable(target, lists[0], setup.constraints) == target
+        if is_done or self._fell(number) or not is_usual:
             return 1.0
-        return step_share(number, self.weights_of(number), target, searches)
+        uncounted = _uncounted(lists[0], setup.constraints)
+        first, second = (counted_part(weights, *uncounted) for weights in (before, target))
+        share = step_share(mean_number(earlier), first, second, searches)
+        is_whole = share < 1 and is_worth_all(
+            *lists,
+            self.metric,
+            (self.after(number, target, share), target),
+            segments=self.tuned,
+            seed=setup.seed,
+        )
+        return 1.0 if is_whole else share
+
+    def _elsewhere(
+        self, number: int, found: Optimized, constraints: Constraints, lists: Searched
+    ) -> FeatureWeights | None:
+        """Return equal weights to decode with if the lists teach nothing; None if they do.
+
+        Nothing is learnt where almost all weights have one score, as BLEU 0, and equal weights are
+        as good on the lists as what was learnt. They are tried once.
+        """
+        learnt = self.metric.oriented(found.score)
+        if learnt > self.metric.oriented(found.start_score):
+            return None
+        nbest, stats = lists
+        equal = equal_weights_but(found.weights, fixed_places(nbest.feature_names, constraints))
+        equal = constraints.allowed(equal, equal.names)
+        least = self.tune.min_weight_change
+        tried = [self.weights_of(earlier) for earlier in range(1, number + 1)]
+        is_old = any(weight_change(equal, weights) < least for weights in tried)
+        rows = best_hypotheses(nbest, equal)
+        rows = rows if self.tuned is None else rows[self.tuned]
+        is_as_good = self.metric.oriented(stats.score(self.metric, rows)) >= learnt
+        return equal if is_as_good and not is_old else None
+
+    def _fell(self, number: int) -> bool:
+        """Return whether an iteration's output is clearly worse than the output before it."""
+        if number == 1:
+            return False
+        last, before = self.scores_of(number), self.scores_of(number - 1)
+        change = self.metric.oriented(last.dev_score) - self.metric.oriented(before.dev_score)
+        return change < -error_without_folds(np.array(last.without) - before.without)
 
     def _shares(self, count: int) -> list[float]:
         """Return the shares of the first steps."""
@@ -282,19 +350,32 @@ class Loop(ABC):
             return best.unseen_score
         if not self.folds.any():
             return best.unseen_score
-        without = []
-        for iteration in iterations:
-            number = iteration.number
-            dev_without = (
-                self.scores_of(number).without
-                if iteration.is_decoded
-                else self.search_of(number - 1).next_without
-            )
-            without.append(np.array(dev_without) - self._excess_without(number))
+        without = [self._judged_without(iteration) for iteration in iterations]
         oriented = np.array([self.metric.oriented(value) for value in values])
         return float(
             self.metric.oriented(chosen_by_others(oriented, np.stack(without), self.folds))
         )
+
+    def _judged_without(self, iteration: Iteration) -> FloatArray:
+        """Return (2, K) the oriented estimate of an iteration without each fold."""
+        dev_without = (
+            self.scores_of(iteration.number).without
+            if iteration.is_decoded
+            else self.search_of(iteration.number - 1).next_without
+        )
+        without: FloatArray = np.array(dev_without) - self._excess_without(iteration.number)
+        return without
+
+    def gain(self, first: Iteration, best: Iteration) -> tuple[float, float | None]:
+        """Return how much better the result is than the start weights, and the standard error.
+
+        It is by the score that chose it; above 0 is better. Scores of other text have no error.
+        """
+        gain = self.metric.oriented(best.real_score) - self.metric.oriented(first.real_score)
+        if best.unseen_score is None or best.held_out_score is not None or best is first:
+            return gain, None
+        without = self._judged_without(best)[1] - self._judged_without(first)[1]
+        return gain, error_without_folds(without) or None
 
     # Searches.
 
@@ -324,16 +405,23 @@ class Loop(ABC):
         searches = 1
         while True:
             nbest, stats = self.lists.merged(last.number)
-            setup = self.setup(iterations, nbest)
+            setup = replace(self.setup(iterations, nbest), explores=True)
             optimization = find_weights(nbest, stats, self.metric, setup, segments=self.tuned)
-            share = self._share_of(last.number, optimization.weights, searches)
+            lists, limits = (nbest, stats), setup.constraints
+            if (elsewhere := self._elsewhere(last.number, optimization, limits, lists)) is None:
+                share = self._share_of(last.number, optimization.weights, searches, setup, lists)
+                target = _decodable(optimization.weights, nbest, limits)
+            else:
+                share, target = 1.0, elsewhere
+            shares = [*self._shares(last.number - 1), share]
+            optimization = replace(optimization, weights=target)
             after = self.after(last.number, optimization.weights, share)
-            is_on_the_way = share < 1 / last.number
-            if not self.lists.add_strings_under(
-                last.number, searches, after, is_cut=is_on_the_way
-            ):
+            was_cut = is_cut(shares, last.number)
+            if not self.lists.add_strings_under(last.number, searches, after, is_cut=was_cut):
                 break  # only the last search moves the weights
             searches += 1
+        # Lists that teach nothing do not tell either which features count.
+        uncounted = () if elsewhere is not None else _uncounted(nbest, limits)
         self.report_search(last.number, optimization)
         warn_of(optimization.warnings)
         return IterationSearch(
@@ -343,24 +431,23 @@ class Loop(ABC):
             unseen_score=optimization.unseen_score,
             unseen_error=optimization.unseen_error,
             annotated=optimization.known,
-            change=weight_change(before, after),
+            change=weight_change(*(counted_part(each, *uncounted) for each in (before, after))),
             weights=optimization.weights.values,
             share=share,
             warnings=optimization.warnings,
             searches=searches,
-            **vars(self._next(last, optimization, share, nbest, stats)),
+            **vars(self._next(last, optimization, shares, lists)),
         )
 
     def _next(
         self,
         last: Iteration,
         result: Optimized,
-        share: float,
-        nbest: NBest,
-        stats: StatTable,
+        shares: Sequence[float],
+        lists: Searched,
     ) -> NextStep:
         """Return what the lists say of the next iteration's weights."""
-        metric = self.metric
+        metric, share, (nbest, stats) = self.metric, shares[-1], lists
         after = self.after(last.number, result.weights, share)
         tables = []
         for weights in (self.weights_of(last.number), after, result.weights):
@@ -374,7 +461,9 @@ class Loop(ABC):
         )
         if result.unseen is None:
             return step
-        if not share < 1 / last.number:  # a step that was cut short says little of the way ahead
+        if not is_cut(
+            shares, last.number
+        ):  # a step that was cut short says little of the way ahead
             gain, error = gain_of(metric, tables[:2], result.unseen.seed)
             step = replace(step, gain=gain, gain_error=error or None)
         if last.unseen_score is None or result.unseen_score is None:
@@ -393,3 +482,17 @@ class Loop(ABC):
             excess=excess,
             excess_without=tuple(map(tuple, by_fold.tolist())),
         )
+
+
+def _uncounted(nbest: NBest, constraints: Constraints) -> tuple[Places, Places]:
+    """Return which features do not count in the sizes of weights and steps."""
+    names = nbest.feature_names
+    constant = constant_places(nbest.features, nbest.offsets, names)
+    return constant, fixed_places(names, constraints)
+
+
+def _decodable(weights: FeatureWeights, nbest: NBest, constraints: Constraints) -> FeatureWeights:
+    """Return weights of the same order with which a decoder can calculate."""
+    may_scale = not constraints.are_absolute
+    changed = decodable(weights, *_uncounted(nbest, constraints), may_scale=may_scale)
+    return weights if changed == weights else constraints.allowed(changed, changed.names)

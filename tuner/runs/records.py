@@ -1,6 +1,6 @@
 """The files of a run: what they hold, and whether they are as they were written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,12 +8,22 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from ..base import json_toml
-from ..base.errors import StateError, reason
+from ..base.errors import StateError, counted, reason
 from ..base.files import file_digest, text_digest, write_text
 from ..base.warn import notice
 from .folder import ANNOTATION_NAME
 
 Content = TypeVar("Content")
+
+EQUALS_START = "equal to the start weights: no gain shown"
+"""Said of a tuning that found nothing better, wherever its result stands."""
+
+
+def equal_to_start(names: Sequence[str], count: int) -> str:
+    """Return a line that names the replicas that ended as the start weights; "" if none did."""
+    if not names:
+        return ""
+    return f"{len(names)} of {counted(count, 'replica')} {EQUALS_START}: {', '.join(names)}"
 
 
 @dataclass(frozen=True)
@@ -127,9 +137,10 @@ class ReplicaResult:
 
 @dataclass(frozen=True)
 class ReplicaFolder:
-    """The name of a replica's folder."""
+    """The name of a replica's folder, and whether tuning changed no weights."""
 
     folder: str
+    equals_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,7 @@ class TunedFolders:
 
     metric: str
     replicas: tuple[ReplicaFolder, ...] = ()
+    equals_start: bool = False
 
 
 DIGESTS = "digests.json"

@@ -38,7 +38,7 @@ from ..weights.feature_weights import FeatureWeights
 from . import experiment as single
 from .config import Experiment
 from .folder import CONFIG_NAME, RunFolder, Shared, today
-from .records import AverageScores, Scored, finish, is_finished, read_file
+from .records import AverageScores, Scored, equal_to_start, finish, is_finished, read_file
 from .result import Result
 from .scorer import Evaluator
 
@@ -127,7 +127,7 @@ class Replicas:
         average = {**document["average"]}
         average["test_score"] = (average["test"] or {}).get("score")
         rows: list[tuple[str, Mapping[str, Any]]] = [
-            *((replica["folder"], replica) for replica in document["replicas"]),
+            *((_named(replica), replica) for replica in document["replicas"]),
             *(
                 (kind, {key: document[key][kind] for key in SCORES if document.get(key)})
                 for kind in ("mean", "sd")
@@ -224,6 +224,10 @@ def of_replicas(document: Mapping[str, Any], metric: Metric) -> str:
         f"{display.shown(scores['mean'])}{spread}, averaged weights "
         f"{display.shown(document['average']['dev_score'])}"
     )
+
+
+def _named(replica: Mapping[str, Any]) -> str:
+    return str(replica["folder"]) + (" (start weights)" if replica.get("equals_start") else "")
 
 
 def _mean(scores: Sequence[float | None]) -> dict[str, float | None] | None:
@@ -356,6 +360,9 @@ class _Tunings:
             f"Tuned by portmert {portmert.__version__} on {signature}: average of {len(results)} "
             f"replicas, dev score {average[0].score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
+        kept = [self.folder.replica(n).name for n, each in enumerate(results, 1) if each.best == 1]
+        if line := equal_to_start(kept, len(results)):
+            header += f"\n{line}"
         experiment.decoder.write_config(weights, path / CONFIG_NAME, header=header)
         start, start_test = results[0].start_score, results[0].start_test
         before = None
@@ -373,6 +380,8 @@ class _Tunings:
             before=before,
         )
         notice(of_replicas(document, experiment.metric))
+        if line:
+            notice(line)
         return Replicas(weights, document, experiment.metric, path, tuple(results))
 
     def _forget_another_average(self, weights: FeatureWeights) -> None:
@@ -395,6 +404,7 @@ class _Tunings:
             "held_out_score": result.held_out,
             "test_score": None if result.test is None else result.test.score,
             "best_iteration": result.best,
+            "equals_start": result.best == 1,
             "stopped": result.stopped,
         }
 

@@ -8,10 +8,11 @@ from portmert.metrics._base import Metric
 
 from ..base.errors import counted
 from ..search.results import Confidence
+from ..search.steps import is_behind, is_cut
 from ..weights.feature_weights import FeatureWeights
 from . import config
 from .promises import Promise
-from .records import Scored
+from .records import EQUALS_START, Scored
 
 FEWEST = 3
 """Decodings before a run may end by its gain: the first lists show only what is near the start."""
@@ -113,26 +114,6 @@ class RunResult:
     iterations: tuple[Iteration, ...]
 
 
-def is_behind(shares: Sequence[float]) -> bool:
-    """Return whether a step was cut short and no later one has gone the whole way.
-
-    Parameters
-    ----------
-    shares
-        The share of each step from the first, see `step_share` in
-        `portmert.tuner.search.averaging`.
-    """
-    lags = False
-    for number, share in enumerate(shares, 1):
-        lags = share < 1 and (lags or share < 1 / number)
-    return lags
-
-
-def is_cut(shares: Sequence[float], number: int) -> bool:
-    """Return whether the step of an iteration was cut short; False if there was none."""
-    return 0 < number <= len(shares) and shares[number - 1] < 1 / number
-
-
 def is_short(last: Iteration, shares: Sequence[float]) -> bool:
     """Return whether the last weights are short of what was found, as only a limit may end a run.
 
@@ -207,6 +188,15 @@ def best_iteration(iterations: Sequence[Iteration], metric: Metric) -> Iteration
     return max(iterations, key=lambda iteration: metric.oriented(iteration.real_score))
 
 
+def gain_line(best: Iteration, gain: tuple[float, float | None], metric: Metric) -> str:
+    """Return the gain of the best iteration over the start weights as a line, with its error."""
+    value, error = gain
+    spread = metric.display.shown_spread
+    shown = f"{'-' * (value < 0)}{spread(abs(value))}"
+    shown += "" if error is None else f" ± {spread(error)}"
+    return f"gain over the start weights: {shown}, by {best.judged_by}"
+
+
 @dataclass(frozen=True)
 class Result:
     """The result of a run.
@@ -227,6 +217,10 @@ class Result:
         Score of the held-out segments under the result; None if there are none.
     unseen
         Estimate of the score on unseen text under the result; None if the optimizer makes none.
+    gain, gain_error
+        How much better the result is than the start weights, by the score that chose it, and the
+        standard error; above 0 is better. No error: the score is of other segments, or there is
+        none.
     test
         Score of the test set under the result; None if there is none.
     start_test
@@ -258,6 +252,8 @@ class Result:
     start_list: Path
     dev_list: Path
     test_list: Path | None
+    gain: float = 0.0
+    gain_error: float | None = None
     start_test: Scored | None = None
     start_test_list: Path | None = None
     warnings: tuple[str, ...] = ()
@@ -267,5 +263,4 @@ class Result:
         """A sentence if tuning found nothing better than the start weights, else nothing."""
         if self.best > 1:
             return ""
-        judge = self.iterations[0].judged_by
-        return f"the start weights are the result: {judge} got no better"
+        return f"{EQUALS_START} ({self.iterations[0].judged_by} got no better)"

@@ -16,10 +16,6 @@ from ..weights.feature_weights import FeatureWeights, columns_by_name
 from .constraints import Constraints
 from .problem import within_segment_spread
 
-FARTHEST = 0.35
-"""The most that weights change at once, both scaled to absolute values that add to 1. Lists tell
-little about weights far from those they were decoded under."""
-
 
 def absolute_size(weights: FeatureWeights) -> float:
     """Return the sum of the absolute values."""
@@ -75,29 +71,6 @@ def weight_change(before: FeatureWeights, after: FeatureWeights) -> float:
     """
     _, rows = stacked([before, after])
     return float(np.abs(rows[0] - rows[1]).sum())
-
-
-def step_share(
-    number: int, before: FeatureWeights, target: FeatureWeights, searches: int = 1
-) -> float:
-    """Return the share of the step from an iteration's weights to those it found.
-
-    It is 1 in the first iteration, 1/2 in the second, 1/3 in the third, so that the weights are
-    the mean of all that were found, and come to rest. A step is never longer than `FARTHEST` for
-    each search.
-
-    Parameters
-    ----------
-    number
-        The number of the iteration, from 1.
-    before, target
-        The weights that its lists were decoded under, and those found on the lists so far.
-    searches
-        Before each search after the first, search graphs gave what is best where the search before
-        it would have ended.
-    """
-    change = weight_change(before, target)
-    return min(1 / number, searches * FARTHEST / change) if change else 1 / number
 
 
 def averaged(

@@ -45,6 +45,9 @@ class Setup:
         Strength of a pull towards weights, see `Prior`; 0 for none.
     toward : FeatureWeights or None
         The weights pulled to; None means the first start.
+    explores : bool
+        Whether the start weights are left even if nothing is shown better, see
+        `Optimizer.explorer`.
     """
 
     optimizer: Optimizer
@@ -53,6 +56,7 @@ class Setup:
     seed: int = 0
     prior: float = 0.0
     toward: FeatureWeights | None = None
+    explores: bool = False
 
     def start(self, names: FeatureNames) -> FeatureWeights:
         """Return the first start of a search of these features."""
@@ -105,7 +109,8 @@ def find_weights(
     start_score = score(start)
     variables, bounds = space.variables, space.variables.bounds
     if space.searched.width:
-        search = setup.optimizer.optimize(
+        optimizer = setup.optimizer.explorer() if setup.explores else setup.optimizer
+        search = optimizer.optimize(
             space.searched,
             [bounds.clip(variables.reduce(weights)) for weights in space.starts],
             bounds=bounds,
@@ -120,7 +125,8 @@ def find_weights(
     final_score = score(final)
     moved = moves(start, space.starts[0])
     is_worse = oriented(metric, final_score) < oriented(metric, start_score)
-    if space.searched.width and is_worse and not moved and setup.prior == 0:
+    is_kept = setup.prior == 0 and not (moved or setup.explores)
+    if space.searched.width and is_worse and is_kept:
         final, final_score = start, start_score  # scaling weights can turn ties over
     oracle_score = _oracle_score(space.problem, space.searched.winners(variables.reduce(final)))
     if space.searched.width and start_score == final_score != oracle_score:

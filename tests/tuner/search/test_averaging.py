@@ -10,12 +10,10 @@ from portmert.tuner.api.lists import Lists
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses
 from portmert.tuner.search.averaging import (
-    FARTHEST,
     absolute_size,
     averaged,
     spread_size,
     stacked,
-    step_share,
     weight_change,
     weight_spreads,
 )
@@ -65,21 +63,6 @@ def test_weight_change_ignores_scale_and_order():
     assert weight_change(before, after) == pytest.approx(0.5)
     zero = FeatureWeights({"A": (0.0, 0.0), "B": (0.0,)})
     assert weight_change(zero, before) == pytest.approx(1)
-
-
-def test_steps_lead_to_the_mean_of_what_was_found_unless_they_are_far():
-    weights = FeatureWeights({"A": (1.0,), "B": (1.0,)})
-    found = [FeatureWeights({"A": (1.0,), "B": (b,)}) for b in (1.2, 0.8, 0.9)]
-    for number, one in enumerate(found, 1):
-        weights = weights.towards(one, step_share(number, weights, one))
-    assert weights.values["B"] == (pytest.approx((1.2 + 0.8 + 0.9) / 3),)
-    ((a,), (b,)) = weights.values.values()
-    far = FeatureWeights({"A": (a,), "B": (-b,)})
-    assert 2 * b / (a + b) > FARTHEST
-    near = weights.towards(far, step_share(1, weights, far))
-    assert near.values == {"A": (a,), "B": (pytest.approx(b - FARTHEST * (a + b)),)}
-    assert step_share(7, weights, weights) == 1 / 7
-    assert step_share(1, weights, far, 2) == 2 * step_share(1, weights, far)
 
 
 def test_the_spread_of_model_scores_by_hand():

@@ -15,6 +15,7 @@ from ...base.errors import InputError, ProgramError
 from ...base.json_toml import plain
 from ...base.warn import notice, warn
 from ...components import registry
+from ...runs.records import equal_to_start
 from ...texts.annotator import Annotator
 from ...texts.prepare import Preparation, Prepare
 from ...texts.statistics import needs_of, notices
@@ -320,4 +321,32 @@ def _notes(
     for name, outputs in zip(material.systems[1:], others, strict=True):
         if all(identical_segments(first, output).all() for output in outputs):
             lines.append(f"{name} and {material.systems[0]} have the same output")
+    lines += _same_replicas(material)
+    lines += [
+        f"{system.name}: {equal_to_start(system.untuned, len(system.outputs))}"
+        for system in systems
+        if system.untuned
+    ]
+    return lines
+
+
+def _same_replicas(material: Material) -> list[str]:
+    """Return a line if replicas have one output: then most likely no tuning changed it."""
+    outputs = [
+        (f"{name} {number}" if len(replicas) > 1 else name, output)
+        for name, replicas in zip(material.systems, material.outputs, strict=True)
+        for number, output in enumerate(replicas, 1)
+    ]
+    if len(outputs) == len(material.systems):
+        return []
+    lines = []
+    while outputs:
+        (name, first), *others = outputs
+        is_same = [bool(identical_segments(first, output).all()) for _, output in others]
+        names = [name, *(other for (other, _), same in zip(others, is_same, strict=True) if same)]
+        if len(names) > 1:
+            lines.append(
+                f"{', '.join(names)} have the same output, as of a tuning that changed nothing"
+            )
+        outputs = [each for each, same in zip(others, is_same, strict=True) if not same]
     return lines

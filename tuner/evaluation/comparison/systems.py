@@ -55,6 +55,8 @@ class NamedSystem:
         Signature of the metric the run was tuned on.
     inputs
         Files and components of the run, if its folder records them.
+    untuned
+        The folders of replicas that ended as the start weights.
     """
 
     name: str
@@ -62,6 +64,7 @@ class NamedSystem:
     folder: Path | None = None
     tuned_on: str | None = None
     inputs: Inputs | None = None
+    untuned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -308,7 +311,10 @@ def _run(name: str, folder: Path) -> NamedSystem:
                 f"or give name=FILE"
             )
         outputs.append(Output(text, nbest if nbest.is_file() else None))
-    return NamedSystem(name, tuple(outputs), folder, tuned_on, inputs)
+    untuned = [replica.folder for replica in result.replicas if replica.equals_start]
+    if result.equals_start:
+        untuned = [folder.name]
+    return NamedSystem(name, tuple(outputs), folder, tuned_on, inputs, tuple(untuned))
 
 
 def _check_same(system: NamedSystem, test: TestFiles) -> None:

@@ -5,7 +5,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -133,6 +133,10 @@ class Optimizer(Component):
         If it holds none out: tenths of the segments, by which standard errors are told.
         """
         return np.arange(segments) * min(segments, FOLDS) // max(segments, 1)
+
+    def explorer(self) -> Self:
+        """Return the optimizer of an outer loop, which decodes what was not yet shown better."""
+        return self
 
     @abstractmethod
     def search(

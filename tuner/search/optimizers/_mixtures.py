@@ -14,6 +14,10 @@ SHARES = (1.0, 0.75, 0.5, 0.25)
 """How much of what was learnt goes into a mixture with the start weights; 0 is always tried, and
 the largest preferred."""
 
+CLEARLY_BETTER = 1.645
+"""Standard errors by which held-out segments must gain before the start weights are left: with
+true gains of 0, one search in twenty leaves them. See research/kept-start.md."""
+
 
 def blends_of(searches: int) -> FloatArray:
     """Return (B, L): every way to take one or more of L searches in equal parts that add to 1."""
@@ -30,6 +34,8 @@ def choose_mixture(
     blends: FloatArray,
     fold_of: IntArray,
     counts: FloatArray,
+    *,
+    keeps_start: bool,
 ) -> tuple[FloatArray, list[FloatArray]]:
     """Choose how much of each of several searches to believe, the rest being the start.
 
@@ -45,6 +51,8 @@ def choose_mixture(
     fold_of : (S,) int64
     counts : (1 + RESAMPLES, S) float64
         See `segment_samples`.
+    keeps_start
+        Whether to choose the start if nothing is clearly better; else it is not chosen.
 
     Returns
     -------
@@ -62,11 +70,14 @@ def choose_mixture(
     for is_counted in counted:
         total = np.einsum("f,fnrk->nrk", is_counted, sums)
         total[is_counted @ drawn == 0] = total[0]  # of a sample without any segment: the text's
-        choices.append(_parts(oriented_scores(metric, total), penalties, blends))
+        scores = oriented_scores(metric, total)
+        choices.append(_parts(scores, penalties, blends, keeps_start=keeps_start))
     return choices[0], choices[1:]
 
 
-def _parts(scores: FloatArray, penalties: FloatArray, blends: FloatArray) -> FloatArray:
+def _parts(
+    scores: FloatArray, penalties: FloatArray, blends: FloatArray, *, keeps_start: bool
+) -> FloatArray:
     """Return the (L,) parts of searches to believe in, all 0 for the start.
 
     Parameters
@@ -84,7 +95,10 @@ def _parts(scores: FloatArray, penalties: FloatArray, blends: FloatArray) -> Flo
     shared = values[:, best]
     top = int(np.argmax(shared))
     errors = np.std(drawn[:, [top], best] - drawn[:, :, best], axis=0, ddof=1)
-    good = (shared > scores[0, 0] - penalties[0]) & (shared[top] - shared <= errors)
+    good = shared[top] - shared <= errors
+    if keeps_start:
+        errors = np.std(drawn[:, :, best] - scores[1:, [0]], axis=0, ddof=1)
+        good &= shared - (scores[0, 0] - penalties[0]) > CLEARLY_BETTER * errors
     share = SHARES[int(np.argmax(good))] if good.any() else 0.0
     parts: FloatArray = share * np.einsum("b,bl->l", belief, blends) / belief.sum()
     return parts

@@ -3,8 +3,9 @@
 import copy
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import itemgetter
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -118,10 +119,10 @@ class Bagged(Optimizer):
     chooses hypotheses with the weights learnt without that fold. The mixtures are averaged. One
     that scores d standard errors of the difference below the best on the held-out segments counts
     exp(-d). Among the shares of learnt weights with which the best mixture beats the start
-    weights, and which lie within one standard error of its best share, the largest is taken. If
-    there is none, the result is the start weights; if these have no score (0 divided by 0), it is
-    all that was learnt, and if that has none either, the best mixture learnt without one fold.
-    Standard errors come from bootstrap samples of segments.
+    weights by more than 1.645 standard errors, and which lie within one standard error of its best
+    share, the largest is taken. If there is none, the result is the start weights; if these have
+    no score (0 divided by 0), it is all that was learnt, and if that has none either, the best
+    mixture learnt without one fold. Standard errors come from bootstrap samples of segments.
 
     The estimate for unseen text is the score of the held-out segments when each fold uses the
     mixture that the other folds choose. On few segments it is a little too high: the weights by
@@ -129,7 +130,9 @@ class Bagged(Optimizer):
     error.
 
     The result is also the start weights if the averaged weights score lower on the given lists.
-    Weights of sparse features are searched too.
+    `tune` and `mert-moses` do not keep the start weights in a search, because the first lists show
+    only what these decode. They compare weights when they end. Weights of sparse features are
+    searched too.
 
     Parameters
     ----------
@@ -151,6 +154,9 @@ class Bagged(Optimizer):
         from half as many. Mixtures always choose from all hypotheses.
     likelihood
         Whether a likelihood takes the place of the climb where the score is a mean of outcomes.
+    keeps_start
+        Whether the result is the start weights if nothing is clearly better. If not, it is the
+        best of what was learnt.
     """
 
     restarts: Annotated[int, Ge(1)] = 1
@@ -160,9 +166,14 @@ class Bagged(Optimizer):
     iterations: Annotated[int, Ge(0)] = 10
     longest: Annotated[int, Ge(2)] = 100
     likelihood: bool = True
+    keeps_start: bool = True
 
     sparse: ClassVar[bool] = True
     holds_out: ClassVar[bool] = True
+
+    def explorer(self) -> Self:
+        """Return this search, but one that does not keep the start weights."""
+        return replace(self, keeps_start=False)
 
     def folds_of(self, segments: int, seed: int) -> IntArray:
         """Return the (S,) folds with which the first search of a seed holds segments out."""
@@ -179,10 +190,11 @@ class Bagged(Optimizer):
         folds: list[_Fold] = []
         if len(fold_of) > 1:
             blends, folds = self._learn_folds(split, rng)
-            parts, by_others = _choose_mixture(split, blends, folds)
+            parts, by_others = _choose_mixture(split, blends, folds, keeps_start=self.keeps_start)
             learnt = np.stack([fold.weights for fold in folds])
             held_out = _held_out(split, by_others, learnt)
-            end = max(end, _averaged(split, at_start, parts, blends, learnt), key=itemgetter(1))
+            averaged = _averaged(split, at_start, parts, blends, learnt)
+            end = max(end, averaged, key=itemgetter(1)) if self.keeps_start else averaged
         unseen = held_out_estimate(
             problem.stats, problem.metric, problem.rows_of(held_out), fold_of, split.seed
         )
@@ -287,7 +299,7 @@ class Bagged(Optimizer):
 
 
 def _choose_mixture(
-    split: _Split, blends: FloatArray, folds: Sequence[_Fold]
+    split: _Split, blends: FloatArray, folds: Sequence[_Fold], *, keeps_start: bool
 ) -> tuple[FloatArray, list[FloatArray]]:
     """Return the parts of searches to believe in, and those that the other folds choose."""
     problem = split.problem
@@ -308,6 +320,7 @@ def _choose_mixture(
         blends,
         split.fold_of,
         segment_samples(len(split.fold_of), split.seed),
+        keeps_start=keeps_start,
     )
 
 

@@ -1,0 +1,193 @@
+"""How far the outer loop goes from an iteration's weights to those that its search found.
+
+Lists tell little about weights far from those they were decoded under, so a step is cut short if
+it is long, and the weights are the mean of what was found, so that they come to rest. Both keep
+something of the weights before. Where these are known to be bad, the whole step is taken.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, IntArray, Metric
+
+from ..nbest.model import NBest, best_hypotheses
+from ..weights.feature_weights import FeatureNames, FeatureWeights, columns_by_name
+from .averaging import absolute_size, weight_change
+from .constraints import Constraints, columns_of
+from .problem import within_segment_spread
+from .stat_table import StatTable
+from .unseen import gain_of
+
+FARTHEST = 0.35
+"""The most that weights change at once, both scaled to absolute values that add to 1, unless the
+lists show that the change is good."""
+
+USUAL_SIZES = 1e-6, 1e6
+"""Decoders compute in single precision. Sums of absolute weights between these are left alone."""
+
+Places = Mapping[str, tuple[bool, ...]]
+"""Name of a feature -> a truth value for each of its weights."""
+
+
+def mean_number(shares: Sequence[float]) -> int:
+    """Return the number that the next step has in its mean, from 1.
+
+    The weights are the mean of all that was found since the last whole step. So the next step goes
+    1 / number of the way if it is not cut short.
+
+    Parameters
+    ----------
+    shares
+        The share of each step so far.
+    """
+    since = next((n for n, share in enumerate(reversed(shares), 1) if share == 1), len(shares))
+    return since + 1
+
+
+def step_share(
+    number: int, before: FeatureWeights, target: FeatureWeights, searches: int = 1
+) -> float:
+    """Return the share of the step from an iteration's weights to those it found.
+
+    A step is never longer than `FARTHEST` for each search.
+
+    Parameters
+    ----------
+    number
+        See `mean_number`.
+    before, target
+        The weights that its lists were decoded under, and those found on the lists so far; without
+        features that do not count, see `counted_part`.
+    searches
+        Before each search after the first, search graphs gave what is best where the search before
+        it would have ended.
+    """
+    change = weight_change(before, target)
+    return min(1 / number, searches * FARTHEST / change) if change else 1 / number
+
+
+def is_worth_all(
+    nbest: NBest,
+    stats: StatTable,
+    metric: Metric,
+    weights: tuple[FeatureWeights, FeatureWeights],
+    *,
+    segments: IntArray | None = None,
+    seed: int = 0,
+) -> bool:
+    """Return whether the second weights score higher on the lists by more than a standard error.
+
+    They are the stepped weights and those that were found. If so the whole step should be taken.
+
+    Parameters
+    ----------
+    segments : (n,) int64, optional
+        The segments tuned on. Default: all.
+    seed
+        Of the bootstrap samples.
+    """
+    tables = []
+    for each in weights:
+        rows = best_hypotheses(nbest, each)
+        rows = rows if segments is None else rows[segments]
+        stats.need(rows)
+        tables.append(stats.take(rows))
+    gain, error = gain_of(metric, tables, seed)
+    return gain > error
+
+
+def constant_places(features: FloatArray, offsets: IntArray, names: FeatureNames) -> Places:
+    """Return which features have one value within each list, so that they choose nothing.
+
+    Parameters
+    ----------
+    features : (H, F) float64
+    """
+    is_constant = within_segment_spread(features.T, offsets, if_constant=0.0) == 0
+    columns = columns_by_name(names).items()
+    return {name: tuple(map(bool, is_constant[part])) for name, part in columns}
+
+
+def fixed_places(names: FeatureNames, constraints: Constraints) -> Places:
+    """Return which features are fixed."""
+    fixed = {column for name in constraints.fixed for column in columns_of(name, names)}
+    columns = columns_by_name(names).items()
+    return {name: tuple(n in fixed for n in range(p.start, p.stop)) for name, p in columns}
+
+
+def counted_part(weights: FeatureWeights, *uncounted: Places) -> FeatureWeights:
+    """Return the weights with 0 at these places: what chooses nothing has no size."""
+    values = dict(weights.values)
+    for places in uncounted:
+        for name, are_out in places.items():
+            if name in values:
+                row = zip(values[name], are_out, strict=True)
+                values[name] = tuple(0.0 if is_out else number for number, is_out in row)
+    return FeatureWeights(values)
+
+
+def decodable(
+    weights: FeatureWeights, constant: Places, fixed: Places, *, may_scale: bool
+) -> FeatureWeights:
+    """Return weights of the same order of hypotheses with which single precision can calculate.
+
+    Weights that choose nothing are limited to the size of all others, in whose sum they would
+    drown; the sum of very small or large weights becomes 1.
+    """
+    values, parts = dict(weights.values), counted_part(weights, constant)
+    limit = absolute_size(parts)
+    for name, are_constant in constant.items():
+        if name in values and limit:
+            kept = fixed.get(name, (False,) * len(are_constant))
+            values[name] = tuple(
+                float(np.clip(number, -limit, limit)) if is_out and not is_fixed else number
+                for number, is_out, is_fixed in zip(values[name], are_constant, kept, strict=True)
+            )
+    lowest, highest = USUAL_SIZES
+    if not may_scale or not limit or lowest <= limit <= highest:
+        return FeatureWeights(values)
+    return FeatureWeights({name: tuple(n / limit for n in row) for name, row in values.items()})
+
+
+def equal_weights_but(weights: FeatureWeights, fixed: Places) -> FeatureWeights:
+    """Return weights that are equal but at the places fixed, of the same size there.
+
+    Where no weights change the score there is nothing to learn from, and these are as good as any.
+    Sparse features, which have no places, keep their weights.
+    """
+    dense = FeatureWeights({name: weights.values[name] for name in fixed})
+    count = sum(not is_fixed for places in fixed.values() for is_fixed in places)
+    size = absolute_size(counted_part(dense, fixed)) or 1.0
+    equal = {
+        name: tuple(
+            number if is_fixed else size / count
+            for number, is_fixed in zip(weights.values[name], places, strict=True)
+        )
+        for name, places in fixed.items()
+    }
+    return FeatureWeights({**weights.values, **equal})
+
+
+# How the steps of a run went.
+
+
+def is_behind(shares: Sequence[float]) -> bool:
+    """Return whether a step was cut short and no later one has gone the whole way.
+
+    Parameters
+    ----------
+    shares
+        The share of each step from the first.
+    """
+    lags = False
+    for number, share in enumerate(shares):
+        lags = share < 1 and (lags or share < 1 / mean_number(shares[:number]))
+    return lags
+
+
+def is_cut(shares: Sequence[float], number: int) -> bool:
+    """Return whether the step of an iteration was cut short; False if there was none."""
+    if not 0 < number <= len(shares):
+        return False
+    return shares[number - 1] < 1 / mean_number(shares[: number - 1])
