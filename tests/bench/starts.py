@@ -246,9 +246,12 @@ def page(arguments: argparse.Namespace) -> None:
 
 
 def _after(record: Mapping[str, Any], decodings: int) -> float:
-    """Return the test score after some decodings; the last one is the result's."""
+    """Return the test score after some decodings; after the last one it is the result's.
+
+    mert-moses.pl decodes once more before it writes its result, so the weights before count there.
+    """
     steps = record["test"]
-    is_last = decodings >= len(steps) or decodings == DECODINGS
+    is_last = decodings > len(steps) or (decodings == DECODINGS and record["arm"] != "perl")
     return float(record["result test"] if is_last else steps[decodings - 1])
 
 
