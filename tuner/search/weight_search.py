@@ -58,6 +58,11 @@ class Setup:
     toward: FeatureWeights | None = None
     explores: bool = False
 
+    @property
+    def searcher(self) -> Optimizer:
+        """The optimizer as it searches."""
+        return self.optimizer.explorer() if self.explores else self.optimizer
+
     def start(self, names: FeatureNames) -> FeatureWeights:
         """Return the first start of a search of these features."""
         return self.starts[0] if self.starts else equal_weights(names)
@@ -109,8 +114,7 @@ def find_weights(
     start_score = score(start)
     variables, bounds = space.variables, space.variables.bounds
     if space.searched.width:
-        optimizer = setup.optimizer.explorer() if setup.explores else setup.optimizer
-        search = optimizer.optimize(
+        search = setup.searcher.optimize(
             space.searched,
             [bounds.clip(variables.reduce(weights)) for weights in space.starts],
             bounds=bounds,
