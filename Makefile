@@ -60,7 +60,7 @@ test-slow: $(READY)  ## Run the slow tests, and those of hypothesis with more ex
 	$(BIN)/python -m pytest -q -m "slow or hypothesis" --hypothesis-profile thorough
 
 test-all: $(READY) programs  ## Run all tests, with every extra and program that can be installed.
-	@for package in $(EXTRAS:%='--editable=.[%]') eflomal; do \
+	@for package in $(EXTRAS:%='--editable=.[%]'); do \
 		$(BIN)/pip install --quiet --disable-pip-version-check "$$package" || \
 			echo "$$package cannot be installed: tests that need it are skipped"; \
 	done
@@ -88,7 +88,8 @@ type: $(READY)  ## Check types.
 	$(BIN)/mypy
 	$(BIN)/basedpyright --level error
 
-check: lint type test  ## All that must pass before a change is proposed.
+check: lint type test  ## All that must pass before a change is proposed; how large the house is.
+	@$(BIN)/python -m tests.support.measures sums
 
 docs: $(DOCS_READY)  ## Build the documentation in site/.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet

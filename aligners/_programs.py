@@ -19,8 +19,6 @@ SPECIAL = frozenset(
         *("NULL", "UNK", "({", "})"),  # MGIZA++: the empty word, and fields of its A3 files
         *("$", "1$", "2$", "3$", "4$"),  # mkcls: ends of sentences
         "mkcls-mapped-dollar-symbol-$",
-        *("|||", "<eps>", "<bad0>"),  # fast_align: between the sides, its empty word, no word
-        "<NULL>",  # eflomal: the empty word in its priors
     }
 )
 ESCAPE = "@escaped:"

@@ -259,7 +259,7 @@ class SrOr(_RoleOverlap):
     """Averages over segments the share of words that arguments of the same role have in common.
 
     With several references, the best value counts. `type=names` compares only the names of the
-    roles, one for each argument. Roles that rules derive from a parse are approximate.
+    roles, one for each argument.
     """
 
     items: ClassVar[int] = kernels.WORDS
@@ -269,8 +269,7 @@ class SrOr(_RoleOverlap):
 class SrMr(_RoleOverlap):
     """Averages over segments the share of arguments with the same words and the same role.
 
-    With several references, the best value counts. Roles that rules derive from a parse are
-    approximate.
+    With several references, the best value counts.
     """
 
     items: ClassVar[int] = kernels.STRINGS

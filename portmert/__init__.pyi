@@ -16,11 +16,9 @@ from .metrics._base import Need as Need
 from .metrics._base import Texts as Texts
 from .metrics._base import Vocabulary as Vocabulary
 from .tuner.api.annotating import Annotated as Annotated
-from .tuner.api.annotating import TrainedAnnotator as TrainedAnnotator
 from .tuner.api.annotating import align as align
 from .tuner.api.annotating import annotate as annotate
 from .tuner.api.annotating import check_links as check_links
-from .tuner.api.annotating import train_annotator as train_annotator
 from .tuner.api.averaging import WeightAverage as WeightAverage
 from .tuner.api.averaging import average as average
 from .tuner.api.comparing import compare as compare

@@ -17,8 +17,8 @@ import portmert
 from portmert.tuner.evaluation import plots
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Heading, SegmentBrowser, Series
 from portmert.tuner.evaluation.page.html import html
-from tests.bench import replication
-from tests.bench.decodings import RESULTS, chart
+from research import replication
+from research.decodings import RESULTS, chart
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs/figures"

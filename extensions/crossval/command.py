@@ -27,13 +27,12 @@ CROSSVAL = "extensions.crossval.operation.crossval"
 @_groups.threads
 @_groups.executor
 @options(CROSSVAL, "out_dir")
-@_outputs.no_timing
 @_outputs.reporting(_outputs.html, _outputs.plot, _outputs.json_option)
 def command(*, without: tuple[str, ...], **values: Any) -> portmert.Report:
     """Tune on half of the segments and score the other half, to see what tuning is worth.
 
     Each combination of metric, optimizer, prior and features left out is tuned. The table has its
-    scores on both halves, its gain over the first combination on the unseen half, and the time.
+    scores on both halves and its gain over the first combination on the unseen half.
     The last row is the start weights, untuned.
 
     \b
@@ -42,6 +41,4 @@ def command(*, without: tuple[str, ...], **values: Any) -> portmert.Report:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     _groups.take_constraints(values)
     lists = _groups.take_lists(values)
-    return portmert.crossval(
-        lists, without=list(map(names, without)), timing=not values.pop("no_timing"), **values
-    )
+    return portmert.crossval(lists, without=list(map(names, without)), **values)

@@ -1,9 +1,14 @@
 """Cross-validation: tune on half of the segments and score the other half, for every choice."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
 
 from portmert.metrics._base import Metric
 from portmert.tuner.api import optimizing
@@ -20,7 +25,7 @@ from portmert.tuner.search import DEFAULT_OPTIMIZER
 from portmert.tuner.search.length_penalty import penalised
 from portmert.tuner.search.optimizers._base import Optimizer
 
-from . import cells
+from .cells import Choice, CrossPlan, measure
 from .report import as_json, document_of
 
 OptimizerLike = str | Optimizer
@@ -39,7 +44,6 @@ def crossval(
     seeds: Positive = 1,
     size: Positive | None = None,
     out_dir: PathLike | None = None,
-    timing: bool = True,
     progress: Progress | None = None,
     **search: Unpack[optimizing.CommonOptions],
 ) -> Report:
@@ -73,8 +77,6 @@ def crossval(
     out_dir : DIR
         Keep the result of each search in this folder. A killed command then continues, and one
         with more choices, splits or seeds runs only the searches that are missing.
-    timing
-        Whether to report measured times, the only values that differ between equal calls.
     progress, **search
         As in `optimize`, with phases `"annotating"` and `"tuning"` and options `weights` (the
         start, also scored untuned), `constraints`, `seed`, `threads` and `executor`.
@@ -94,7 +96,7 @@ def crossval(
     ...     for n in range(8) for word, lm, tm in (("x", -1, -2), ("d", -2, -1))
     ... ]
     >>> lists = portmert.Lists.from_records(records, refs=[["a b c d"] * 8])
-    >>> found = portmert.crossval(lists, "bleu", splits=2, timing=False)
+    >>> found = portmert.crossval(lists, "bleu", splits=2)
     >>> {one["name"]: one["judged"]["bleu"]["unseen"] for one in found.document["choices"]}
     {'bagged': 1.0, 'first': 0.0, 'only LM': 1.0, 'only TM': 1.0, 'start weights': 0.0}
     """
@@ -107,39 +109,96 @@ def crossval(
     labels = list(metrics) or [Mean.name()] * (dev_lists.counted is not None)
     choices = _choices(labels, _as_list(optimizer), without, _as_list(prior))
     folder = None if out_dir is None else Path(out_dir)
-    sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size, "timing": timing}
+    sizes: dict[str, Any] = {"splits": splits, "seeds": seeds, "size": size}
     with using(progress=progress):
         document = _judged(dev_lists, metrics, choices, sizes, how, folder)
-    return _written(document, folder)
+    if folder is not None:
+        text = json_toml.to_json(with_warnings(document), ensure_ascii=False) + "\n"
+        files.write_text(folder / "result.json", text)
+    return Report(document_of(document), document)
 
 
 def _judged(
     dev_lists: Lists,
     metrics: Mapping[str, Metric],
-    choices: list[cells.Choice],
+    choices: Sequence[Choice],
     sizes: Mapping[str, Any],
     search: optimizing.Search,
     folder: Path | None,
 ) -> dict[str, Any]:
     """Tune and judge every choice on every split."""
-    with optimizing.read_dev_lists(
-        dev_lists,
-        next(iter(metrics.values()), None),
-        search,
-        also=list(metrics.values())[1:],
-    ) as dev:
+    first, *others = metrics.values() or (None,)
+    with optimizing.read_dev_lists(dev_lists, first, search, also=others) as dev:
         setup = dev.setup
-        judged = metrics or {choices[0].tuned_on: dev.metric}
-        plan = cells.CrossPlan(
+        stats = {
+            label: dev.stats if metric is dev.metric else dev.statistics(metric)
+            for label, metric in (metrics or {choices[0].tuned_on: dev.metric}).items()
+        }
+        plan = CrossPlan(
             penalised(dev.nbest, dev.start_alpha),
-            {name: _judge(dev, judge) for name, judge in judged.items()},
+            metrics or {choices[0].tuned_on: dev.metric},
+            stats,
             start=setup.starts[0] if setup.starts else None,
             constraints=setup.constraints,
             seed=setup.seed,
             **sizes,
         )
-        measured = cells.measure(plan, choices, folder=folder)
-    return as_json(plan, measured)
+        signatures = {
+            label: dev.name if metric is dev.metric else dev.signature(metric)
+            for label, metric in plan.metrics.items()
+        }
+        data = "" if folder is None else _digest(dev, plan, signatures)
+        return as_json(plan, measure(plan, choices, folder=folder, data=data), signatures)
+
+
+def _digest(dev: optimizing.DevLists, plan: CrossPlan, signatures: Mapping[str, str]) -> str:
+    """Return a hash of all that searches on the lists depend on."""
+    nbest, hashed = (
+        plan.nbest,
+        hashlib.sha256(repr((signatures, plan.nbest.feature_names)).encode()),
+    )
+    arrays: list[NDArray[Any]] = [nbest.features, nbest.offsets]
+    if nbest.sparse is not None:
+        hashed.update("\n".join(nbest.sparse.names).encode("utf-8", "surrogatepass"))
+        arrays += [nbest.sparse.offsets, nbest.sparse.columns, nbest.sparse.values]
+    for table in plan.stats.values():
+        if not table.is_lazy:
+            arrays.append(table.rows)
+            continue
+        for texts in (
+            dev.scored.texts,
+            dev.references.texts,
+        ):  # what comes later follows from them
+            arrays += [texts.tokens.values, texts.tokens.offsets]
+            hashed.update("\n".join(texts.vocabulary.words).encode("utf-8", "surrogatepass"))
+    for array in arrays:
+        hashed.update(f"{array.shape}".encode())
+        hashed.update(np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()
+
+
+def _choices(
+    labels: Sequence[str],
+    optimizers: Sequence[OptimizerLike],
+    without: Sequence[str | Sequence[str]],
+    priors: Sequence[float],
+) -> list[Choice]:
+    """Return every combination; the first leaves no feature out."""
+    by_name = {
+        item if isinstance(item, str) else _as_text(item): registry.optimizer(item)
+        for item in optimizers
+    }
+    if not labels or not by_name:
+        raise ValueError("give a metric and an optimizer")
+    if not priors:
+        raise ValueError("give a prior; 0 is none")
+    left_out = [(), *((item,) if isinstance(item, str) else tuple(item) for item in without)]
+    return [
+        Choice(metric, by, optimizer, names, prior)
+        for metric, names, prior, (by, optimizer) in product(
+            labels, left_out, priors, by_name.items()
+        )
+    ]
 
 
 def _as_text(optimizer: Optimizer) -> str:
@@ -152,47 +211,5 @@ def _as_text(optimizer: Optimizer) -> str:
     return ":".join(filter(None, [optimizer.name(), ",".join(options)]))
 
 
-def _choices(
-    labels: Sequence[str],
-    algorithms: Sequence[OptimizerLike],
-    without: Sequence[str | Sequence[str]],
-    priors: Sequence[float],
-) -> list[cells.Choice]:
-    """Return every combination of a metric, an optimizer, features left out and a prior."""
-    optimizers = {
-        item if isinstance(item, str) else _as_text(item): registry.optimizer(item)
-        for item in algorithms
-    }
-    if not labels or not optimizers:
-        raise ValueError("give a metric and an optimizer")
-    if not priors:
-        raise ValueError("give a prior; 0 is none")
-    left_out = [(item,) if isinstance(item, str) else tuple(item) for item in without]
-    return cells.choices_of(labels, optimizers, left_out, priors)
-
-
-def _written(document: dict[str, Any], folder: Path | None) -> Report:
-    """Write the results into the folder, if there is one."""
-    if folder is not None:
-        text = json_toml.to_json(with_warnings(document), ensure_ascii=False) + "\n"
-        files.write_text(folder / "result.json", text)
-    return Report(document_of(document), document)
-
-
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _judge(dev: optimizing.DevLists, metric: Metric) -> cells.Judge:
-    """Return a metric with the statistics of all hypotheses."""
-    if metric is dev.metric:
-        table, signature = dev.stats, dev.name
-    else:
-        table, signature = dev.statistics(metric), dev.signature(metric)
-    if not table.is_lazy:
-        return cells.Judge(metric, table, signature, cells.digest(table.rows))
-    # Statistics that come later follow from the texts.
-    texts = (dev.scored.texts.tokens, dev.references.texts.tokens)
-    parts = (part for tokens in texts for part in (tokens.values, tokens.offsets))
-    words = "\n".join(dev.scored.texts.vocabulary.words)
-    return cells.Judge(metric, table, signature, cells.digest(words, *parts))

@@ -18,7 +18,7 @@ from portmert.tuner.base.files import (
     shipped,
     write_text,
 )
-from portmert.tuner.base.warn import collected_notices, notice
+from portmert.tuner.base.warn import notice
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import replicas
@@ -176,11 +176,10 @@ def _train_annotator(treebank: Path, model: Path) -> None:
     """Train the model of the configurations that compare syntax, once."""
     if model.exists():
         return
-    from portmert.tuner.annotation.annotators._udpipe_training import train  # noqa: PLC0415  only here
+    from .parser import train  # noqa: PLC0415  only here
 
     notice(f"training a tagger and parser on {treebank}")
-    with collected_notices():
-        train(treebank, model, size="micro")
+    train(treebank, model)
 
 
 def _comparison(runs: Sequence[Path], prepare: Prepare) -> tuple[tuple[str, ...], str]:

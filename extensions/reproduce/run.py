@@ -6,6 +6,7 @@ import json
 import re
 import timeit
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -26,13 +27,11 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation.comparison import compare, material, scores
 from portmert.tuner.evaluation.comparison.systems import SystemFiles
 from portmert.tuner.evaluation.formatting import listed
-from portmert.tuner.evaluation.history.dev_set import DevSet, ScoringTools
 from portmert.tuner.evaluation.published import Published, read_published
-from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import Experiment, load_config
-from portmert.tuner.runs.folder import FINGERPRINT_FILE
-from portmert.tuner.runs.records import read_json
+from portmert.tuner.runs.folder import RunFolder
+from portmert.tuner.runs.scorer import Evaluator
 from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Prepare
 
@@ -199,13 +198,13 @@ def reproduce(
     )
     with using(threads=first.threads):
         comparison = compare.compare_systems(request)
-        extra_tables = {6: _times(experiments, prepare), **_link_sets(experiments)}
+        extra_tables = {6: _times(experiments), **_link_sets(experiments)}
     origin = _origin(config, first)
     content = markdown(document(comparison, figures, origin=origin, extra_tables=extra_tables))
     return comparison["headlines"], content
 
 
-def _times(experiments: Mapping[str, Experiment], prepare: Prepare | None) -> Table:
+def _times(experiments: Mapping[str, Experiment]) -> Table:
     """Return table 6: the time to score the last lists of the dev set, and that of an iteration.
 
     Of the first replica; the faster of two rounds. Iterations begin in the log where they decode;
@@ -213,13 +212,12 @@ def _times(experiments: Mapping[str, Experiment], prepare: Prepare | None) -> Ta
     """
     rows = []
     for name, experiment in experiments.items():
-        folder, tools = experiment.tune.output, ScoringTools(prepare=prepare)
-        dev = DevSet.of_run(folder, read_json(folder / FINGERPRINT_FILE)["fingerprint"], tools)
-        folder = folder / "replica-1" if experiment.tune.replicas > 1 else folder
-        _ = dev.references  # their words come first in the vocabulary
-        lists = max(folder.glob("iteration-*/nbest.gz"))
-        nbest = read_nbest([lists], dev.vocabulary, segments=len(dev.sources))
-        rounds = timeit.repeat(partial(dev.stats, experiment.metric, nbest), repeat=2, number=1)
+        folder = experiment.tune.output
+        with closing(Evaluator(experiment, RunFolder(folder))) as evaluator:
+            folder = folder / "replica-1" if experiment.tune.replicas > 1 else folder
+            _ = evaluator.references  # their words come first in the vocabulary
+            nbest = evaluator.read(max(folder.glob("iteration-*/nbest.gz")))
+            rounds = timeit.repeat(partial(evaluator.statistics, nbest), repeat=2, number=1)
         log = read_lines(folder / "log.txt") if (folder / "log.txt").is_file() else []
         begun = [line for line in log if re.search(r"Z iteration [0-9]+: decoding", line)]
         times = np.array([line.partition("Z ")[0] for line in [*begun, *log[-1:]]], "M8[s]")

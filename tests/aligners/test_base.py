@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.aligners._base import format_links, link_lines, parse_links, tokens
 from portmert.tuner.base.errors import InputError, PortmertError
+from tests.support.examples import examples
 
 
 def test_parse_links_sorts_and_drops_repeats():
@@ -25,7 +26,7 @@ def test_parse_links_names_the_entry_it_cannot_read(entry):
     )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.sets(st.tuples(st.integers(0, 300), st.integers(0, 300))))
 def test_format_then_parse_is_identity(links):
     assert parse_links(format_links(sorted(links))) == sorted(links)

@@ -5,12 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.aligners import _thot
 from portmert.aligners.thot import Thot
 from portmert.tuner.base.errors import PortmertError
+from tests.support.examples import examples
 from tests.support.languages.grammar import generate
 
 PAIRS = generate(400, seed=3)
@@ -171,7 +172,7 @@ def test_unescape_undoes_escape(token):
     assert escaped.isprintable()
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_escape_is_reversible_and_harmless(token):
     escaped = _thot.escape(token)

@@ -27,7 +27,7 @@ ROUNDS = 3
 
 
 def drop_in(folder: Path, lists: Lists) -> list[list[str]]:
-    """Measure step 7 by `portmert mert-moses` and by the shims, from the start of the process."""
+    """Measure step 7 by `portmert mert-moses`, from the start of the process."""
     work = prepared(folder, lists)
     arguments = [
         "mert-moses", lists.source, lists.reference, folder / "decoder", folder / "moses.ini",
@@ -39,30 +39,8 @@ def drop_in(folder: Path, lists: Lists) -> list[list[str]]:
         (work / "finished_step.txt").write_text(f"{LAST - 1}\n")
         return [run(arguments)]
 
-    def shims() -> list[Process]:
-        return [
-            run(
-                ["extractor", *extractor_arguments(lists)],
-                module="portmert.tuner.dropin",
-                folder=work,
-            ),
-            run(["mert", *mert_arguments()], module="portmert.tuner.dropin", folder=work),
-        ]
-
     loop()  # compile
-    return [
-        ["mert-moses, step 7 without decoding: units of CPU", units(loop), GOAL],
-        ["shims extractor and mert, step 7: units of CPU", units(shims), GOAL],
-    ]
-
-
-def extractor_arguments(lists: Lists) -> list[object]:
-    """Return how mert-moses.pl calls `extractor` on the last list."""
-    return [
-        "--sctype", "BLEU", "--scconfig", "case:true", "--scfile", f"run{LAST}.scores.dat",
-        "--ffile", f"run{LAST}.features.dat", "-r", lists.reference, "-n",
-        f"run{LAST}.best100.out.gz",
-    ]  # fmt: skip
+    return [["mert-moses, step 7 without decoding: units of CPU", units(loop), GOAL]]
 
 
 def mert_arguments() -> list[object]:

@@ -3,8 +3,7 @@
 python -m tests.bench.peers
 
 `make bench` puts sacreBLEU, jiwer, compare-mt and fastchrf (which mbrs calls for chrF) into an
-environment of their own. Moses' programs are those of ../shared. A row says so if its peer is
-absent.
+environment of their own. Moses' program is that of ../shared. A row says so if its peer is absent.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import click
 import numpy as np
 from tabulate import tabulate
 
-from tests.bench.drop_in import LAST, extractor_arguments, mert_arguments, prepared
+from tests.bench.drop_in import LAST, mert_arguments, prepared
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio
 from tests.bench.significance import corpus
@@ -72,7 +71,7 @@ def peers(folder: Path, lists: Lists) -> list[list[str]]:
     """Return a row for each piece of work."""
     folder = folder / "peers"
     folder.mkdir()
-    return [_row(race, folder) for race in (*_judging(folder), *_searching(folder, lists))]
+    return [_row(race, folder) for race in (*_judging(folder), _searching(folder, lists))]
 
 
 def _row(race: Race, folder: Path) -> list[str]:
@@ -150,24 +149,19 @@ def _write_samples(samples: Path, reference: Path) -> None:
                 out.write(json.dumps({"id": number, "text": " ".join(text)}) + "\n")
 
 
-def _searching(folder: Path, lists: Lists) -> list[Race]:
+def _searching(folder: Path, lists: Lists) -> Race:
     """Step 7 of mert-moses.pl: lists of 500 segments x 100, seven of them for the search."""
     work = prepared(folder, lists)
-    shims = "portmert.tuner.dropin"
-    features, scores = f"run{LAST}.features.dat", f"run{LAST}.scores.dat"
-    mira = [
-        "--dense-init", "run1.dense", "--ffile", features, "--scfile", scores, "--iters", 60,
-        "-o", "mira.out",
+    files = [
+        part
+        for step in range(1, LAST + 1)
+        for part in ("--features-dat", f"run{step}.features.dat",
+                     "--scores-dat", f"run{step}.scores.dat")
     ]  # fmt: skip
-    extractor, mert = extractor_arguments(lists), mert_arguments()
-    return [
-        Race("extractor, one list: Moses", [shims, "extractor", *extractor],
-             PROGRAMS / "extractor", extractor, FIRST_KERNEL, work),
-        Race("mert, seven lists: Moses", [shims, "mert", *mert],
-             PROGRAMS / "mert", mert, FIRST_KERNEL, work, rounds=1),
-        Race("kbmira, one list, 60 passes: Moses", [shims, "kbmira", *mira],
-             PROGRAMS / "kbmira", mira, FIRST_KERNEL, work),
-    ]  # fmt: skip
+    ours = ["portmert", "optimize-dat", "--metric", "bleu", *files, "--optimizer", "mert",
+            "--out", folder / "weights.json"]  # fmt: skip
+    return Race("mert, seven lists: Moses", ours, PROGRAMS / "mert", mert_arguments(),
+                FIRST_KERNEL, work, rounds=1)  # fmt: skip
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from portmert.metrics._base import Arcs, Batch, ExpectedArcs, Ragged, Texts, Vocabulary
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotating import CachedAnnotator
-from portmert.tuner.annotation.annotators._role_rules import Sentence, representation, roles
+from portmert.tuner.annotation.annotators._meaning import Part, discourse_tree, roles_tree
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import make_batch, read_references
@@ -66,8 +66,8 @@ def syntax(folder: Path, lists: Lists) -> list[list[str]]:
     if lists.real and MODEL.exists():
         batch, rows = _parsed(folder, batch)
     else:
-        batch = _each(_each(batch, _random), _with_meaning)
-    batch = _each(batch, _with_trees_and_links)
+        batch = _each(batch, _random)
+    batch = _each(_each(batch, _with_meaning), _with_trees_and_links)
     bleu = registry.metric("bleu")
     metrics = [registry.metric(name) for name in GOALS]
     units, *seconds = in_turn(
@@ -91,7 +91,7 @@ def _each(batch: Batch, change) -> Batch:
 def _parsed(folder: Path, batch: Batch) -> tuple[Batch, list[list[str]]]:
     """Tag and parse all texts, and compare the cache with the parser."""
     backend = registry.annotator(f"udpipe:model={MODEL}")
-    needs = ("tags", "heads", "roles", "drs")
+    needs = ("tags", "heads")
 
     def annotate(texts: Texts, cache: Path | None) -> Texts:
         annotator = CachedAnnotator(backend, cache=cache, processes=1)
@@ -129,14 +129,22 @@ def _random(texts: Texts) -> Texts:
 
 
 def _with_meaning(texts: Texts) -> Texts:
-    """Add roles and discourse representations by the rules over dependencies."""
-    words = texts.vocabulary.words
+    """Add a proposition and a box for each word that others hang on, over these words."""
     rows: tuple[list[bytes], list[bytes]] = ([], [])
     for index in range(len(texts)):
-        heads = tuple((head, words[label]) for head, label in texts.heads.row(index).tolist())
-        sentence = Sentence(texts.words(index), heads)
-        for column, rule in zip(rows, (roles, representation), strict=True):
-            column.append(records.pack_structure(rule(sentence), len(heads)))
+        words, heads = texts.words(index), texts.heads.row(index)[:, 0].tolist()
+        below = {h - 1: [j for j, head in enumerate(heads) if head == h] for h in {*heads} - {0}}
+        roles = roles_tree(
+            (verb, tuple((f"A{k}", (word,)) for k, word in enumerate(arguments)))
+            for verb, arguments in below.items()
+        )
+        boxes = [
+            Part("drs", children=[Part("pred", symbol=words[i], words=[("word", i)]) for i in row])
+            for row in below.values()
+        ]
+        both = (roles, discourse_tree(Part("drs", children=boxes)))
+        for column, structure in zip(rows, both, strict=True):
+            column.append(records.pack_structure(structure, len(words)))
     made = [records.unpack_structures(column, texts.vocabulary) for column in rows]
     return replace(texts, roles=made[0], drs=made[1])
 

@@ -188,7 +188,6 @@ def _lists(folder):
         "kbmira",
         "--splits",
         "2",
-        "--no-timing",
     )
     out = ("--out-dir", "run", "--json", "out.json", "--html", "out.html")
     yield Job("crossval", ("crossval", *given, *few, *out), out=("run", "out.json", "out.html"))
@@ -207,7 +206,7 @@ def _cluster(folder):
         f'[executor]\nname = "dask:{folder}/scheduler.json"\n'
     )
     call = ("crossval", "--nbest", "dev.nbest", "--ref", "test.ref", "--metric", "bleu",
-            "--optimizer", "mert:searches_per_feature=1", "--splits", "2", "--no-timing",
+            "--optimizer", "mert:searches_per_feature=1", "--splits", "2",
             "--executor", "here.toml", "--out-dir", "run", "--json", "out.json")  # fmt: skip
     yield Job("cluster", call, runs_here=False, out=("run", "out.json"))
 
@@ -221,10 +220,6 @@ def _annotation(folder):
     (place / "site" / "sitecustomize.py").write_text(programs.PARSER)
     yield Job("annotate", (*call, "--out", "out.conllu.gz"), out=("out.conllu.gz", "cache"),
               faults=programs.PARSER_FAULTS)  # fmt: skip
-    place = new_place(folder, "annotate-train")
-    (place / "treebank").write_bytes(annotation_models.treebank().read_bytes())
-    call = ("annotate", "train", "--treebank", "treebank", "--size", "micro", "--out", "out.model")
-    yield Job("annotate-train", call, out=("out.model",))
 
 
 def _alignment(folder):
@@ -251,4 +246,4 @@ def _comparison(folder):
     written = ("--html", "out.html", "--json", "out.json", "--threads", "1")
     call = ("compare", "one", "two", "--samples", "50", "--no-timing", "--latex", "out.tex")
     yield Job("compare", (*call, *written), out=out)
-    yield Job("report", ("report", "one", *written), out=(*out[:2], "one/history"))
+    yield Job("report", ("report", "one", *written), out=out[:2])

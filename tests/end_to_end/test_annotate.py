@@ -1,4 +1,4 @@
-"""portmert annotate, annotate train and cache."""
+"""portmert annotate and cache."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 import portmert
 from portmert.tuner.texts.annotator import Annotation
-from tests.support.annotation_models import SENTENCES, brackets, treebank, udpipe
+from tests.support.annotation_models import SENTENCES, brackets, udpipe
 from tests.support.cli import fault, run
 from tests.support.known_annotator import Known
 
@@ -102,35 +102,15 @@ def test_the_cache_is_shown_and_cleared(text, tmp_path):
     assert f"{other}: no cache" in fault("cache", "info", "--annotation-cache", other)
 
 
-def test_a_model_is_trained_and_tested(tmp_path):
-    result = run(
-        "annotate", "train", "--treebank", treebank(), "--out", "m", "--size", "micro",
-        "--check", treebank(),
-    )  # fmt: skip
-    assert (tmp_path / "m").read_bytes() == udpipe().read_bytes()
-    assert re.fullmatch(r"XPOS \d+\.\d\nUPOS \d+\.\d\nUAS \d\d\.\d\nLAS \d\d\.\d\n", result.stdout)
-    assert "tagger, iteration 1" in result.stderr
-
-
-def test_a_wrong_test_set_is_told_before_the_training(text, tmp_path):
-    result = run(
-        "annotate", "train", "--treebank", treebank(), "--out", "m", "--check", text, status=1
-    )
-    assert f"error: {text}:1: 1 column, expected 10" in result.stderr
-    assert not (tmp_path / "m").exists()
-    assert "iteration" not in result.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ("", 2, "--annotator, --in, --out missing"),
-        ("--in text train --treebank x --out y", 2, "--in does not go with train"),
+        ("", 2, "Missing option '--annotator'"),
         ("--annotator udpipe --in text --out x", 1, "model must be given"),
         (
             "--annotator udpipe --model no --in text --out x",
             1,
-            "annotator udpipe: no: no such model; train one with: portmert annotate train",
+            "annotator udpipe: no: no such model; give one of UDPipe 1",
         ),
         ("--annotator udpipe --model MODEL --in nothing --out x", 1, "nothing: No such file"),
         (
@@ -148,7 +128,6 @@ def test_a_wrong_test_set_is_told_before_the_training(text, tmp_path):
             1,
             "'some other words' (3 tokens) is not in",
         ),
-        ("train --treebank text --out x", 1, "text:1: 1 column, expected 10"),
     ],
 )
 def test_wrong_input_is_one_line(tmp_path, arguments, status, message):

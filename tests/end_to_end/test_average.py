@@ -1,17 +1,15 @@
-"""`portmert average`, as users call it: every form of weights, and what cannot be averaged."""
+"""`portmert.average`: every form of weights, and what cannot be averaged."""
 
 import gzip
 import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import portmert
-from portmert.tuner.cli import main
 from portmert.tuner.weights.feature_weights import read_weights
 from portmert.tuner.weights.weights_file import read_sparse
-from tests.support.cli import fault, run
+from tests.support.cli import run
 from tests.support.places import INVENTED
 
 DATA = INVENTED / "recorded"
@@ -32,6 +30,18 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+def average(files, lists=None, *, out="mean", **more):
+    """Write the average in the format of the first file."""
+    portmert.average(files, lists, **more).write(out)
+
+
+def refused(files, lists=None, **more):
+    """Return why files are not averaged."""
+    with pytest.raises(portmert.PortmertError) as error:
+        average(files, lists, out="mean.json", **more)
+    return str(error.value)
+
+
 def write(path, text):
     path.write_text(text)
     return path
@@ -40,11 +50,10 @@ def write(path, text):
 def test_json_by_hand(tmp_path):
     first = write(tmp_path / "1", '{"weights": {"LM": [1], "TM": [3]}}')
     second = write(tmp_path / "2", '{"weights": {"TM": 2, "LM": -2}}')
-    shown = run("average", first, second, "--out", "mean.json")
+    average([first, second], out="mean.json")
     assert json.loads((tmp_path / "mean.json").read_text()) == {
         "weights": {"LM": [-0.5], "TM": [2.5]}
     }
-    assert (shown.stdout, shown.stderr) == ("", "written: mean.json\n")
 
 
 def test_lists_scale_by_what_weights_move(tmp_path):
@@ -54,17 +63,17 @@ def test_lists_scale_by_what_weights_move(tmp_path):
     lists = write(tmp_path / "lists", lines)
     first = write(tmp_path / "1", '{"weights": {"A": 0.5, "B": 0}}')  # spread 50 / sqrt(2)
     second = write(tmp_path / "2", '{"weights": {"A": 0, "B": 0.5}}')  # spread 0.5 / sqrt(2)
-    run("average", first, second, "--nbest", lists, "--out", "mean.json")
+    average([first, second], lists, out="mean.json")
     a, b = (n for (n,) in read_weights("mean.json").values.values())
     assert a * 100 == pytest.approx(b * 1)  # both move the same
-    run("average", first, second, "--out", "mean.json")
+    average([first, second], out="mean.json")
     assert read_weights("mean.json").values == {"A": (0.25,), "B": (0.25,)}
 
 
 def test_one_moses_ini_is_written_like_the_first(tmp_path):
     first = write(tmp_path / "1.ini", INI.format(1, 2, 1))
     second = write(tmp_path / "2.ini", INI.format(4, 0, 0))
-    run("average", first, second, "--out", "mean.ini")
+    average([first, second], out="mean.ini")
     # (1, 2, 1) / 4 and (1, 0, 0): mean (5/8, 1/4, 1/8), times 4. What is not tuned stays.
     assert (tmp_path / "mean.ini").read_text() == INI.format(2.5, 1.0, 0.5)
 
@@ -75,7 +84,7 @@ def test_sparse_weights_beside_a_moses_ini(tmp_path):
         sparse = write(tmp_path / f"{number}.sparse", f"x_a {value}\nx_b -{value}\n")
         text = INI.format(0, value, 0) + f"[weight-file]\n{sparse}\n"
         files.append(write(tmp_path / f"{number}.ini", text))
-    run("average", *files, "--out", "mean.ini")
+    average([*files], out="mean.ini")
     assert "TM0= 3.0 0.0" in (tmp_path / "mean.ini").read_text()
     assert str(tmp_path / "mean.ini.sparse") in (tmp_path / "mean.ini").read_text()
     assert read_sparse(tmp_path / "mean.ini.sparse") == {"x_a": (3.0,), "x_b": (-3.0,)}
@@ -83,11 +92,11 @@ def test_sparse_weights_beside_a_moses_ini(tmp_path):
 
 def test_dense_and_sparse_files_keep_their_form(tmp_path):
     first, second = (write(tmp_path / f"{n}", f"TM= {n}\nTM= 0\nLM= {n}\n") for n in (1, 3))
-    run("average", first, second, "--out", "mean")
+    average([first, second], out="mean")
     assert (tmp_path / "mean").read_text() == "TM= 2.0\nTM= 0.0\nLM= 2.0\n"
     first = write(tmp_path / "s1", "# of mine\nx_a 1\nx_b 1\n")
     second = write(tmp_path / "s2", "x_a 2\n")
-    run("average", first, second, "--missing-features", "zero", "--out", "mean")
+    average([first, second], out="mean", missing_features="zero")
     assert (tmp_path / "mean").read_text() == "x_a 1.5\nx_b 0.5\n"
 
 
@@ -99,7 +108,7 @@ def test_what_optimize_found_is_averaged_and_scores(tmp_path):
         run("optimize", *given, "--ref", DATA / "dev.tgt", "--metric", "bleu", "--optimizer",
             "mert:searches_per_feature=10,restarts=1", "--seed", seed, "--out",
             files[-1])  # fmt: skip
-    run("average", *files, "--nbest", DATA / "1.nbest.gz", "--out", "mean.json")
+    average([*files], DATA / "1.nbest.gz", out="mean.json")
     mean = read_weights("mean.json")
     again = portmert.average(files, DATA / "1.nbest.gz")
     assert again.weights == mean
@@ -113,77 +122,65 @@ def test_what_optimize_found_is_averaged_and_scores(tmp_path):
 def test_length_penalties_go_with_the_weights(tmp_path):
     first = write(tmp_path / "1", '{"weights": {"LM": 1}, "length_penalty": 0.5}')
     second = write(tmp_path / "2", '{"weights": {"LM": 3}, "length_penalty": 0.5}')
-    run("average", first, second, "--out", "mean.json")
+    average([first, second], out="mean.json")
     assert json.loads((tmp_path / "mean.json").read_text()) == {
         "weights": {"LM": [2.0]}, "length_penalty": 0.5
     }  # fmt: skip
     write(second, '{"weights": {"LM": 3}}')
-    assert "2: weights with length penalty 0, those of" in fault(
-        "average", first, second, "--out", "mean.json"
-    )
+    assert "2: weights with length penalty 0, those of" in refused([first, second])
 
 
 def test_what_does_not_fit_is_one_line(tmp_path):
     first = write(tmp_path / "1", '{"weights": {"LM": 1, "TM": [1, 2]}}')
     other = tmp_path / "2"
-    given = ["average", first, other, "--out", "mean.json"]
+    given = [first, other]
     write(other, '{"weights": {"LM": 1, "WP": 1, "XP": 1}}')
-    said = fault(*given)
+    said = refused(given)
     assert "1: no weight for feature WP and 1 more, which " in said
-    assert "2 has; give --missing-features zero where it is 0" in said
+    assert "2 has; give missing_features zero where it is 0" in said
     write(other, '{"weights": {"LM": 1, "TM": 2}}')
-    assert "2: 1 weight of feature TM, but " in fault(*given)
+    assert "2: 1 weight of feature TM, but " in refused(given)
     write(other, '{"weights": {"LM": 0, "TM": [0, 0]}}')
-    assert "2: all weights are 0" in fault(*given)
+    assert "2: all weights are 0" in refused(given)
     write(other, "")
-    assert "2: empty file, expected weights" in fault(*given)
+    assert "2: empty file, expected weights" in refused(given)
     write(other, "LM 1 2\n")
-    assert "2:1: 'LM 1 2' is not a weight" in fault(*given)
+    assert "2:1: 'LM 1 2' is not a weight" in refused(given)
     write(other, "LM x\n")
-    assert "2:1: 'LM x' is not a sparse weight" in fault(*given)
+    assert "2:1: 'LM x' is not a sparse weight" in refused(given)
     write(other, INI.format(1, 2, 3).replace("[weight]", "[wait]"))
-    assert "no [weight] section" in fault(*given)
+    assert "no [weight] section" in refused(given)
     assert not (tmp_path / "mean.json").exists()
-    assert "name at least two files" in fault("average", first, "--out", "x", status=2)
     write(other, '{"weights": {"LM": 1, "TM": [1, 2]}}')
     lists = tmp_path / "lists.gz"
     lists.write_bytes(gzip.compress(b"0 ||| a ||| LM= 1 QE= 2 ||| 0\n"))
-    assert "1: no weight for feature QE" in fault(*given, "--nbest", lists)
+    assert "1: no weight for feature QE" in refused(given, lists)
 
 
 def test_a_byte_order_mark_changes_no_form(tmp_path):
     text = '{"weights": {"A": [1.0]}}'
     (tmp_path / "1").write_text(text, encoding="utf-8-sig")
-    run("average", "1", write(tmp_path / "2", text), "--out", "mean")
+    average(["1", write(tmp_path / "2", text)], out="mean")
     assert json.loads((tmp_path / "mean").read_text()) == {"weights": {"A": [1.0]}}
-
-
-@pytest.mark.parametrize("text", ['{"weights": {"A": [1]}}', "A= 1\n", "A 1\n", "[weight]\nA= 1"])
-def test_weights_of_any_form_may_come_on_stdin(tmp_path, text):
-    write(tmp_path / "2", text)
-    shown = CliRunner().invoke(main, ["average", "-", "2", "--out", "mean"], input=text)
-    assert (shown.exit_code, shown.output) == (0, "written: mean\n")
 
 
 def test_a_sparse_name_stands_once(tmp_path):
     write(tmp_path / "1", "A 1\nB 2\nA= 3\n")
-    assert fault("average", "1", "1", "--out", "x") == (
-        "portmert: error: 1:3: feature A stands twice; leave one line of it\n"
-    )
+    assert refused(["1", "1"]) == "1:3: feature A stands twice; leave one line of it"
 
 
 def test_a_file_of_sparse_weights_drops_no_weight(tmp_path):
     write(tmp_path / "1", "A 1\n")
     write(tmp_path / "2", '{"weights": {"A": 1, "B": [1, 2]}}')
-    message = fault("average", "1", "2", "--missing-features", "zero", "--out", "x")
+    message = refused(["1", "2"], missing_features="zero")
     assert "feature B has 2 weights, and a file of sparse weights holds one of each" in message
-    assert not (tmp_path / "x").exists()
+    assert not (tmp_path / "mean.json").exists()
 
 
 def test_a_moses_ini_may_tune_sparse_features_alone(tmp_path):
     sparse = write(tmp_path / "sparse", "A 1\nB 3\n")
     start = f"[feature]\nUnknownWordPenalty\n[weight-file]\n{sparse}\n[weight]\n"
     ini = write(tmp_path / "1", f"{start}UnknownWordPenalty0= 1\n")
-    run("average", ini, ini, "--out", "mean.ini")
+    average([ini, ini], out="mean.ini")
     assert "UnknownWordPenalty0= 1\n" in (tmp_path / "mean.ini").read_text()
     assert read_sparse("mean.ini.sparse") == {"A": (1.0,), "B": (3.0,)}

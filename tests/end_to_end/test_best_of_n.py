@@ -13,7 +13,7 @@ import portmert
 from portmert.tuner.api.rerank_tuning import elected
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.nbest.feature_files import answers_of, read_numbers
-from tests.bench import gsm8k
+from research import gsm8k
 from tests.support.cli import run
 from tests.support.places import CONFIGS, ROOT
 
@@ -61,7 +61,6 @@ def test_cross_validation_of_arrays_is_that_of_lists():
     options = {
         "optimizer": "mert:searches_per_feature=20",
         "splits": 2,
-        "timing": False,
     }
     lists = portmert.Lists.read(CANDIDATES).nbest
     of_lists = portmert.crossval(CANDIDATES, metric=f"scores:{CANDIDATES}#correct", **options)

@@ -50,14 +50,14 @@ def test_one_is_described_with_every_option_its_range_and_default(family, name):
     ("arguments", "expected"),
     [
         (("optimizer", "mert"), "restarts: integer, at least 1 (default: 2)"),
-        (("aligner", "fast-align"), "p_null: number, above 0, below 1 (default: 0.08)"),
+        (("aligner", "thot"), "iterations: integer, at least 1 (default: 5)"),
         (("decoder", "recorded"), "lists: list of path (must be given)"),
         (("reader", "flat:n=5"), "n: integer, at least 1 (default: unset; here: 5)"),
         (("reader", "moses"), "  0 ||| b ||| LM0= -1 TM0= 0 2 ||| -4"),
         (("annotator", "udpipe"), "gives:      heads, tags"),
         (("metric", "PORT:alpha=0.5"), "alpha: number, 0 to 100 (default: 0.25; here: 0.5)"),
         (("metric", "port:alpha=0.5"), "signature:  port:alpha=0.5,order=v"),
-        (("aligner", "eflomal"), "source:     Ostling and Tiedemann"),
+        (("aligner", "thot"), "source:     Brown et al."),
     ],
 )
 def test_what_is_said(arguments, expected):
@@ -82,9 +82,9 @@ def test_metrics_is_the_same_for_its_family():
         assert other.stdout == run("metric", *arguments).stdout
 
 
-@pytest.mark.parametrize("text", ["jsonl", "flat:n=5", "BLEU", "fast-align"])
+@pytest.mark.parametrize("text", ["jsonl", "flat:n=5", "BLEU", "giza"])
 def test_the_family_may_be_left_out(text):
-    family = {"BLEU": "metric", "fast-align": "aligner"}.get(text, "reader")
+    family = {"BLEU": "metric", "giza": "aligner"}.get(text, "reader")
     assert run(text).stdout == run(family, text).stdout
 
 

@@ -175,10 +175,9 @@ def test_digests_name_only_files_of_their_folder(finished, tmp_path, name):
 
 
 def whole(folder):
-    """Return the bytes of all files of a run but logs and what `report` keeps there."""
+    """Return the bytes of all files of a run but logs."""
     made = (".lock", "log.txt", "decoder.log")
     files = (path for path in folder.rglob("*") if path.is_file() and path.name not in made)
-    files = (path for path in files if path.parent.name != "history")
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
@@ -289,15 +288,14 @@ def test_what_a_run_was_made_from_is_written_anew_by_the_same_run(finished, tmp_
     run("report", tmp_path / "run")
 
 
-def test_a_run_with_a_component_that_is_gone_is_reported_with_a_note(finished, tmp_path):
+def test_a_run_with_a_component_that_is_gone_is_reported(finished, tmp_path):
     shutil.copytree(finished[0], tmp_path / "run")
     path = tmp_path / "run" / "inputs.json"
     content = json.loads(path.read_text())
     content["annotator"] = {"name": "of-another-package", "options": {}}
     path.write_text(json.dumps(content))
-    said = run("report", tmp_path / "run").stdout
-    assert "no further dev scores and no error surface" in said
-    assert "of-another-package" in said
+    before = run("report", finished[0]).stdout
+    assert run("report", tmp_path / "run").stdout.split()[1:] == before.split()[1:]
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
@@ -311,20 +309,6 @@ def test_damaged_files_of_compared_runs_are_named(tmp_path, kind):
         said = fault("compare", *folders, "--samples", "10")
         assert str(damaged) in said or name not in said
         damaged.write_bytes(whole)
-
-
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_damaged_results_that_are_kept_are_made_again(finished, tmp_path, kind):
-    shutil.copytree(finished[0], tmp_path / "run")
-    first = run("report", tmp_path / "run", "--html", tmp_path / "1.html").stdout
-    kept = sorted((tmp_path / "run" / "history").iterdir())
-    assert kept
-    whole = [path.read_bytes() for path in kept]
-    for path, data in zip(kept, whole, strict=True):
-        path.write_bytes(DAMAGE[kind](data))
-    assert run("report", tmp_path / "run", "--html", tmp_path / "2.html").stdout == first
-    assert [path.read_bytes() for path in kept] == whole
-    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
 
 
 SCHEMAS = [

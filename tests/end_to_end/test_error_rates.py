@@ -81,7 +81,7 @@ def test_rerank_tune_crossval_and_their_pages():
     assert f"{100 * first_rate('test'):.2f}" in table
     assert max(values(table)) < MOST
     text = shown("crossval", *DEV, "--metric", "wer", "--splits", 2,
-                 "--optimizer", "mert:restarts=1", "--no-timing")  # fmt: skip
+                 "--optimizer", "mert:restarts=1")  # fmt: skip
     assert text.startswith("wer ↓: ")
     rows = [line for line in text.splitlines() if line.startswith(("mert", "first", "only"))]
     assert rows

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import shutil
 import subprocess
 import sys
 
@@ -13,7 +12,7 @@ from portmert.tuner.base.files import clear_parts, writing
 from portmert.tuner.texts import corpus
 from tests.support.cli import fault, run
 from tests.support.places import INVENTED, ROOT
-from tests.support.run_folders import renew_digest, write_lines
+from tests.support.run_folders import write_lines
 
 CONFIG = INVENTED / "recorded.toml"
 
@@ -85,18 +84,6 @@ def test_a_constraint_on_an_unknown_feature_is_named_before_anything_is_decoded(
     said = fault("tune", CONFIG, *given)
     assert "constraint on unknown feature 'LN0'; did you mean 'LM0'?" in said
     assert not list(tmp_path.rglob("*.nbest*"))
-
-
-def test_weights_of_other_features_than_the_lists_are_named(tmp_path):
-    folder = tmp_path / "run"
-    run("tune", CONFIG, *settings("tune.iterations=1", "tune.nbest=5", f"tune.output={folder}"))
-    for path in sorted(folder.glob("iteration-*/weights.json")):
-        path.write_text(path.read_text().replace('"LM0"', '"LM9"'))
-        renew_digest(path)
-    shutil.rmtree(folder / "history", ignore_errors=True)
-    said = fault("report", folder, "--html", tmp_path / "out.html")
-    assert f"{folder}/iteration-0" in said
-    assert "weights.json: no weight for feature LM0" in said
 
 
 @pytest.mark.parametrize(

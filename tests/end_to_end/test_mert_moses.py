@@ -16,7 +16,6 @@ from portmert.metrics.bleu import Bleu
 from portmert.tuner.base.files import LOCK
 from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.dropin._mert_moses_options import read_request
-from portmert.tuner.dropin.mert import main as mert_shim
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import loop
@@ -90,23 +89,6 @@ def test_the_log_has_the_weights_of_the_next_step_and_of_the_tuned_moses_ini(fin
     assert first[0] == "# MERT optimized configuration"
     assert first[2] == f"# PORT {score} on dev {RECORDED / 'dev.src'}"
     assert (folder / "moses.ini").read_text().endswith("[verbose]\n0\n")
-
-
-def test_the_shims_find_the_same_weights_from_the_files(finished, tmp_path, monkeypatch, capsys):
-    folder, _ = finished
-    monkeypatch.chdir(tmp_path)
-    options = [
-        "-d", "8", "--sctype", "PORT", "--set", "searches_per_feature=20", "--set",
-        "restarts=1", "-r", "2000",
-        "--ffile", f"{folder}/run1.features.dat,{folder}/run2.features.dat",
-        "--scfile", f"{folder}/run1.scores.dat,{folder}/run2.scores.dat",
-        "--ifile", f"{folder}/run2.init.opt",
-    ]  # fmt: skip
-    assert mert_shim(options) == 0
-    assert (
-        BEST.search(capsys.readouterr().err)[0]
-        == (BEST.search((folder / "run2.mert.log").read_text())[0])
-    )
 
 
 def without_dates(folder):
@@ -437,7 +419,6 @@ def test_skipping_the_decoder_uses_the_list_that_is_there(tmp_path):
         (["--mertargs=gone"], 2, "arguments for mert, 'gone"),
         (["--input=gone"], 2, "--input beside "),
         (["--working-dir="], 2, "--working-dir is empty"),
-        (["--scconfig=hyplinks:gone"], 2, "hyplinks: n-best lists have links of their own"),
         (["--scconfig=annotator:gone"], 1, "unknown annotator 'gone'"),
         (["--random-directions"], 2, "--random-directions and --type contradict each other"),
         (["--filter-phrase-table", "--filtercmd=gone"], 1, "--filtercmd gone: not executable"),

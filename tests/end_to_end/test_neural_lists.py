@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli import run
+from tests.support.places import SERVED
 
 # BPE tokens; the second hypothesis of segment 0 is right, and longer
 MARIAN = """\
@@ -97,7 +98,7 @@ def test_scores_stay_with_their_lines_through_merging_and_duplicates():
 
 
 def test_a_program_is_tuned_on_like_our_own_metric():
-    command = f"command:{sys.executable} -m portmert serve-metric bleu:smooth=add1"
+    command = f"command:{sys.executable} {SERVED} bleu:smooth=add1"
     ours = optimize("--metric", "bleu:smooth=add1", "--ref", "ref", "--text", "debpe", "--json")
     theirs = optimize("--metric", command, "--ref", "ref", "--text", "debpe", "--json")
     reports = [json.loads(result.stdout) for result in (ours, theirs)]

@@ -17,10 +17,8 @@ QUICK = ["--optimizer", "coordinate"]
 TEST = ["--test-nbest", R / "2.nbest.gz", "--test-ref", R / "dev.tgt"]
 JUDGED = ["--human", "human", "--outputs", "outputs", "--ref", R / "dev.tgt"]
 CALLS = {
-    "align": ["--aligner", "fast-align", "--source", R / "dev.src", "--target", R / "dev.tgt",
+    "align": ["--aligner", "giza", "--source", R / "dev.src", "--target", R / "dev.tgt",
               "--out", "links"],
-    "annotate train": ["--treebank", "treebank", "--out", "model"],
-    "average": ["first.json", "second.json", "--out", "mean.json"],
     "cache clear": [],
     "cache info": [],
     "compare": [f"a={R / 'dev.tgt'}", f"b={R / 'dev.src'}", "--ref", R / "dev.tgt",
@@ -42,10 +40,9 @@ CALLS = {
     "rerank": ["--nbest", R / "1.nbest.gz", "--weights", R / "start.json"],
     "rerank-tune": [*LISTS, *QUICK, *TEST, "--replicas", 1, "--out-dir", "tuned"],
     "score": ["--hyp", R / "dev.tgt", "--ref", R / "dev.tgt", "--metric", "bleu"],
-    "serve-metric": ["bleu"],
     "tune": [INVENTED / "recorded.toml", "--set", "tune.output=run", "--set", "tune.iterations=1"],
 }  # fmt: skip
-WITHOUT = {"compile", "examples", "mert-moses", "shims", "annotate"}
+WITHOUT = {"compile", "examples", "mert-moses", "annotate"}
 """These name nothing but a folder to make, or have an option parser of their own."""
 FREE = {("humaneval make", "--condition")} | {
     (name, "--annotation-cache") for name in ("tune", "reproduce", "compare", "report")

@@ -71,7 +71,7 @@ NOT_READ = re.compile(
     # Metrics of lists and of gold edits have calls of their own, in tests/tuner/components.
     r"(scores|m2):|--text-model|--annotator|--test-answers"
     # Files that others must make first, see the tests of these commands.
-    r"|^(report|reproduce|optimize-dat|humaneval read|annotate train|metric-train --published)"
+    r"|^(report|reproduce|optimize-dat|humaneval read|metric-train --published)"
     r"|^align --(train|check|gold)|^metaeval --sets|^average --nbest"
 )
 

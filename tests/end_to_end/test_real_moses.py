@@ -72,31 +72,6 @@ def test_the_tuning_step_of_ems_with_the_real_decoder(tmp_path, system):
     assert output.split()[1:] == [b"house"]
 
 
-@pytest.mark.parametrize("how", [(), pytest.param(("--batch-mira",), marks=pytest.mark.slow)])
-def test_mert_moses_takes_our_programs(tmp_path, system, script, how):
-    done(portmert("shims", tmp_path / "shims"), ROOT)
-    command = [
-        *script, *system, "--mertdir", tmp_path / "shims", "--working-dir", tmp_path / "work",
-        "--nbest=10", "--maximum-iterations=2", "--no-filter-phrase-table", "--decoder-flags=-v 0",
-        "--predictable-seeds", "--mertargs=--set restarts=2 --set searches_per_feature=20", *how,
-    ]  # fmt: skip
-    done(command, tmp_path)
-    assert "# We were before running iteration" in (tmp_path / "work" / "moses.ini").read_text()
-
-
-def test_lists_of_the_real_extractor_and_ours_are_the_same(tmp_path, system):
-    (extractor,) = programs("extractor")
-    done(portmert("shims", tmp_path / "shims"), ROOT)
-    done([system[2], "-config", system[3], "-v", "0", "-input-file", system[0],
-          "-n-best-list", "list", "10"], tmp_path)  # fmt: skip
-    for name, program in (("theirs", extractor), ("ours", tmp_path / "shims" / "extractor")):
-        done([program, "--sctype", "BLEU", "--scconfig", "case:true", "--scfile", f"{name}.scores",
-              "--ffile", f"{name}.features", "-r", system[1], "-n", "list"], tmp_path)  # fmt: skip
-    for kind in ("features", "scores"):
-        theirs, ours = ((tmp_path / f"{name}.{kind}").read_text() for name in ("theirs", "ours"))
-        assert sorted(theirs.split()) == sorted(ours.split())
-
-
 def test_lattice_samples_are_hypotheses_too(tmp_path, system):
     command = [
         "mert-moses", *system, "--nbest=2", "--maximum-iterations=2", "--no-filter-phrase-table",

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.bench import graphs, replication, replication_data
+from research import replication, replication_data
+from tests.bench import graphs
 from tests.support.places import ROOT
 
 

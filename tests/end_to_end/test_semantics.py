@@ -1,4 +1,4 @@
-"""Metrics of meaning: from files, by rules from the embedded annotator, tuned on; bad input."""
+"""Metrics of meaning: from files, tuned on; bad input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import annotation_models
 from tests.support.cli import fault, run
 
 LIST = """\
@@ -84,38 +83,6 @@ def test_a_score_does_not_depend_on_what_else_is_scored(metric, lacks, beside):
         scores.append(found[metric])
     expected = 0.0 if (metric, lacks) == ("dr-orp", "tags") else 1.0
     assert scores == [expected] * 3
-
-
-def test_what_the_embedded_annotator_gives_by_rules_is_what_it_writes():
-    """The demo's language: scores of derived analyses are those of the file that shows them."""
-    lines = [" ".join(words) for words in annotation_models.SENTENCES[:24]]
-    Path("hyp").write_text("".join(f"{line}\n" for line in lines[:12]))
-    Path("ref").write_text("".join(f"{line}\n" for line in lines[12:]))
-    Path("both").write_text("".join(f"{line}\n" for line in lines))
-    model = f"udpipe:model={annotation_models.udpipe()}"
-    run("annotate", "--annotator", model, "--layer", "roles", "--layer", "drs", "--layer", "tags",
-        "--in", "both", "--out", "both.jsonl")  # fmt: skip
-    found = [json.loads(line) for line in Path("both.jsonl").read_text().splitlines()]
-    assert [one["words"] for one in found] == [line.split() for line in lines]
-    assert sum(bool(one["roles"]) for one in found) > len(lines) / 2
-    assert all(one["drs"]["tag"] == "drs" for one in found)
-    metrics = [
-        word
-        for name in ("sr-or", "sr-mrv_i", "dr-stm", "dr-or_b", "dr-orp", "ol")
-        for word in ("--metric", name)
-    ]
-    options = ("score", "--hyp", "hyp", "--ref", "ref", "--json", *metrics, "--annotator")
-    derived = run(*options, model)
-    assert "gives no semantic roles: they follow from its dependency parses" in derived.stderr
-    written = run(*options, "semantics:files=both.jsonl")
-    assert "follow from" not in written.stderr
-    one, other = (
-        [score["score"] for score in json.loads(result.stdout)["scores"]]
-        for result in (derived, written)
-    )
-    assert one == pytest.approx(other, abs=1e-12)
-    assert min(one) > 0
-    assert max(one) < 1
 
 
 def test_trees_alone_give_no_meaning():

@@ -2,7 +2,6 @@
 
 import contextlib
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -29,7 +28,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for one in ENDING:  # jobs in the background and under nohup ignore some
     signal.signal(one, signal.SIG_DFL)
 signals = [signal.SIGINT, *ENDING]
-external.CLOSING_SECONDS = 0.1  # a program that stays is killed, however long it was waited for
 TEXTS = Texts(Vocabulary(["a"]), Ragged(np.zeros(1, np.int32), np.array([0, 1])))
 
 
@@ -97,41 +95,6 @@ def test_a_signal_at_any_moment_leaves_no_program(kind):
     assert f"tried {TRIALS}" in said
     assert not [line for line in said if line.startswith("left")]
     assert {"KeyboardInterrupt", "Interrupted"} & {*said}
-
-
-UNBLOCKED = """
-import runpy, signal
-for number in (signal.SIGTERM, signal.SIGHUP):  # jobs in the background ignore some
-    signal.signal(number, signal.SIG_DFL)
-signal.signal(signal.SIGINT, signal.default_int_handler)
-runpy.run_module("portmert.tuner.dropin", run_name="__main__")
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks for processes in /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_a_shim_ends_its_filter_and_is_one_line(tmp_path, number):
-    mark = f"filter-of-{tmp_path.name}"
-    (tmp_path / "list").write_text("0 ||| a b ||| F= 1 ||| 1\n")
-    (tmp_path / "ref").write_text("a b\n")
-    code = f"open({str(tmp_path / 'began')!r}, 'w').close(); {SLEEPER}"
-    hangs = shlex.join([sys.executable, "-S", "-c", code, mark])
-    words = [
-        *(sys.executable, "-c", UNBLOCKED, "extractor", "--filter", hangs),
-        *("--nbest", tmp_path / "list", "--reference", tmp_path / "ref"),
-        *("--ffile", tmp_path / "F", "--scfile", tmp_path / "S"),
-    ]
-    with subprocess.Popen(words, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
-        while not (tmp_path / "began").exists():
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(number)
-        said = process.communicate(timeout=HANGS)[1]
-    assert process.returncode == 128 + number
-    how = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
-    assert said.splitlines()[-1] == f"extractor: {how}"
-    assert "Traceback" not in said
-    assert not commands_with(mark.encode())
 
 
 def commands_with(mark):

@@ -105,7 +105,7 @@ def test_the_format_of_dev_lacks_the_test_list():
 @pytest.mark.usefixtures("kaldi")
 def test_crossval_and_python():
     call = ("crossval", "--metric", "wer", "--ids", "--ref", "exp/dev/text", "--splits", 1)
-    result = run(*call, "--nbest", "exp/dev/words", "--nbest-format", costs("dev"), "--no-timing")
+    result = run(*call, "--nbest", "exp/dev/words", "--nbest-format", costs("dev"))
     assert result.exit_code == 0, result.stderr
     dev, test = (
         portmert.Lists.read(

@@ -302,7 +302,7 @@ def test_every_metric_of_syntax_says_what_it_lacks(name):
 
 def test_cross_validation_annotates_what_wins_somewhere(annotator):
     given = ["--nbest", "list", "--ref", "ref", "--weights", "start.json", "--splits", 3,
-             "--optimizer", "mert:searches_per_feature=10,restarts=2", "--no-timing"]  # fmt: skip
+             "--optimizer", "mert:searches_per_feature=10,restarts=2"]  # fmt: skip
     metrics = ["--metric", "edpm", "--metric", "bleu:smooth=add1"]
     assert "needs an annotator" in fault("crossval", *metrics, *given)
     options = ["crossval", *metrics, *given, "--annotator", annotator, "--json"]

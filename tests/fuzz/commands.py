@@ -4,11 +4,8 @@ import json
 import shutil
 import sys
 from contextlib import chdir
-from pathlib import Path
 from unittest.mock import patch
 
-from portmert.tuner.cli import main
-from portmert.tuner.components import registry
 from tests.fuzz.judges import scored_place
 from tests.fuzz.target import Same, Target, new_place
 from tests.support import annotation_models
@@ -63,7 +60,7 @@ OPTIONS = {
     ),
     "crossval": (
         (*LISTED, "--splits", "1", "--optimizer", "mert:searches_per_feature=1", "--threads", "1",
-         "--no-timing", "--json", "out.json"),
+         "--json", "out.json"),
         ("--metric=chrf:word_order=1", "--feature=-quality=numbers", "--without=-quality",
          "--without=F0,F1", "--text=lowercase", "--size=2", "--seed=3", "--bound=F1=-1:",
          "--prior=0.1"),
@@ -131,12 +128,6 @@ OPTIONS = {
          "--seed=3"),
         (),
     ),
-    "average": (
-        ("--out", "out.json"),
-        ("weights.json", "weights.json", "--nbest=dev.nbest", "--nbest-format=moses",
-         "--missing-features=zero"),
-        ("out.json",),
-    ),
     "align": (
         ("--source", "test.src", "--target", "test.ref", "--out", "out.links"),
         ("--aligner=precomputed", "--set=links=test.links"),
@@ -160,7 +151,6 @@ def targets(folder):
     yield from _decoders(folder)
     yield from _folders(folder)
     yield from _models(folder)
-    yield from _requests(folder)
     yield from _pieces(folder)
 
 
@@ -194,7 +184,7 @@ def _configurations(folder):
     place = _place(folder, "executor")
     (place / "here.toml").write_text('[executor]\nname = "local"\n')
     call = ("crossval", *LISTED, "--metric", "bleu", "--splits", "1", "--optimizer",
-            "mert:searches_per_feature=1", "--no-timing", "--executor", "{}", "--json",
+            "mert:searches_per_feature=1", "--executor", "{}", "--json",
             "out.json")  # fmt: skip
     yield Target("executor", call, ("here.toml",), out=("out.json",))
     (place / "scheduler.json").write_text('{"address": "tcp://127.0.0.1:9", "type": "Scheduler"}')
@@ -257,7 +247,7 @@ def _folders(folder):
         "rerank-tune": ("rerank-tune", *LISTED, "--metric", "bleu", *QUICK, "--replicas", "2",
                         *TEST),
         "crossval": ("crossval", *LISTED, "--metric", "bleu", "--splits", "2", "--optimizer",
-                     "mert:searches_per_feature=1", "--no-timing"),
+                     "mert:searches_per_feature=1"),
         "reproduce": ("reproduce", "tune.toml", "--tune-on", "bleu", "--tune-on", "wer",
                       "--metric", "bleu", "--threads", "1"),
     }  # fmt: skip
@@ -305,27 +295,6 @@ def _models(folder):
     yield Target("models", compare, ("links/*",), out=("out.json",))
     tune = ("tune", "tune.toml", "--threads", "1")
     yield Target("models", tune, ("model/*", "links/*"), changed=("run",))
-
-
-def _requests(folder):
-    """Lines that programs ask a metric by."""
-    rows = [f"SCORE ||| {line} ||| {line} ||| links: 9 ; {links} ; {links}"
-            for line, links in zip(REFERENCE, LINKS, strict=True)]  # fmt: skip
-    for name in ("port", "bleu"):
-        place = new_place(folder, f"requests-{name}")
-        numbers = " ".join(["2"] * len(registry.metric(name).stat_names))
-        write_lines(place / "requests", [*rows, f"EVAL ||| {numbers}", *rows[:1]])
-        yield Target(place.name, ("serve-metric", name), ("requests",), program=_asked,
-                     names=("stdin",))  # fmt: skip
-
-
-def _asked(words):
-    with Path("requests").open(encoding="utf-8") as file, patch("sys.stdin", file):
-        try:
-            main(args=words, prog_name="portmert")
-        except SystemExit as ended:
-            return ended.code
-    return 0
 
 
 def _pieces(folder):

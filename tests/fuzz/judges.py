@@ -18,7 +18,6 @@ def targets(folder):
     yield from _sheets(folder)
     yield from _metrics(folder)
     yield from _annotators(folder)
-    yield from _training(folder)
 
 
 def scored_place(folder, name):
@@ -147,15 +146,6 @@ def _annotators(folder):
             call = ("score", "--metric", metric, "--hyp", "text", "--ref", "text",
                     "--annotator", spec, *kept, "--json", "out.json")  # fmt: skip
             yield Target(place.name, call, ("model",), out=("out.json",), **shared)
-
-
-def _training(folder):
-    """A treebank to train a parser on."""
-    place = new_place(folder, "treebank")
-    lines = annotation_models.treebank().read_text(encoding="utf-8").splitlines(keepends=True)
-    (place / "treebank").write_text("".join(_first(lines)))
-    call = ("annotate", "train", "--treebank", "{}", "--size", "micro", "--out", "out.model")
-    yield Target("treebank", call, ("treebank",), out=("out.model",), packs=True)
 
 
 def _first(lines):

@@ -1,14 +1,8 @@
-"""What Moses' users give: words and files of mert-moses, and of the programs it stands for."""
+"""What Moses' users give: words and files of mert-moses."""
 
-import functools
-import io
-import shutil
 import sys
-from contextlib import chdir, redirect_stderr
-from importlib import import_module
+from contextlib import chdir
 
-from portmert.tuner.commands.shims import PROGRAMS
-from portmert.tuner.dropin.mert import NO_STARTS
 from tests.fuzz.target import Target, new_place
 from tests.support.cli import run
 from tests.support.run_folders import LINKS, REFERENCE, SOURCE, write_lines
@@ -56,7 +50,6 @@ PORT = ("--sctype=PORT", "--scconfig=source:src,reflinks:links", "--nbest=8")
 def targets(folder):
     """Return all targets of this kind."""
     yield from _mert_moses(folder)
-    yield from _programs(folder)
 
 
 def _corpus(folder, name):
@@ -93,38 +86,3 @@ def _mert_moses(folder):
         run(*CALL, *PORT, *LAST)
     call = (*CALL, *PORT, *LAST[:-1], "--maximum-iterations=2", *words)
     yield Target("moses-continued", call, ("work/*",), changed=("work",), names=("work",))
-
-
-def _programs(folder):
-    place = new_place(folder, "shims")
-    shutil.copytree(_corpus(folder, "shims-made"), place, dirs_exist_ok=True)
-    scorer = ("--sctype", "PORT", "--scconfig", "source:src,reflinks:links")
-    dat = ("--ffile", "f.dat", "--scfile", "s.dat")
-    (place / "run1.dense").write_text("LM0= 0.5\nWordPenalty0= -1\nTM0= 0.2\nTM0= 0.3\n")
-    (place / "sparse").write_text("s_0 0.5\ns_1 -0.5\n")
-    write_lines(place / "init.opt", ["0.5 -1 0.2 0.3", "0 -1 0 0", "1 0 1 1"])
-    calls = {
-        "extractor": ((*scorer, "-r", "ref", "-n", "list", "-F", "out.f", "-S", "out.s"),
-                      ("list", "ref", "src", "links"), ("out.f", "out.s")),
-        "evaluator": ((*scorer, "-R", "ref", "-n", "list"), ("list", "ref", "src", "links"), ()),
-        "kbmira": ((*dat, "--dense-init", "run1.dense", "--sparse-init", "sparse", "-o", "out"),
-                   ("f.dat", "s.dat", "run1.dense", "sparse"), ("out",)),
-        "pro": ((*dat, "-o", "pairs.made"), ("f.dat", "s.dat"), ("pairs.made",)),
-        "mert": (("-d", "4", *dat, "--ifile", "init.opt", "--type", "powell", "--set",
-                  "searches_per_feature=5"),
-                 ("f.dat", "s.dat", "init.opt"), ()),
-        "megam": (("-fvals", "-nobias", "binary", "pairs"), ("pairs",), ()),
-    }  # fmt: skip
-    assert set(calls) == set(PROGRAMS.values())
-    with chdir(place), redirect_stderr(io.StringIO()):
-        _main("extractor")([*scorer, "-r", "ref", "-n", "list", *dat])
-        _main("pro")([*dat, "-o", "pairs"])
-    for name, (words, damaged, out) in calls.items():
-        yield Target("shims", words, damaged, out=out, program=_main(name), voice=name,
-                     statuses=(0, 1, NO_STARTS), changed=("weights.txt",),
-                     names=("weights",))  # fmt: skip
-
-
-@functools.cache
-def _main(name):
-    return import_module(f"portmert.tuner.dropin.{name}").main

@@ -72,11 +72,10 @@ class Same:
 
 
 def _read(folder):
-    """Return what the files of a folder say, but for those that `report` keeps and checks."""
+    """Return what the files of a folder say."""
     return {
         name: json.loads(data) if name.endswith(".json") else data
         for name, data in content(folder).items()
-        if not name.startswith("history/")
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import portmert
@@ -14,6 +14,7 @@ from portmert.metrics._m2 import M2, corrected, gold_of, gold_row
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.cli import main
 from tests.oracles.m2 import max_match
+from tests.support.examples import examples
 
 # The example that the README of the M2 scorer explains.
 GOLD = """S The cat sat at mat .
@@ -60,7 +61,7 @@ def test_the_published_example(file, precision, recall, score):
 WORDS = st.lists(st.sampled_from("abc"), max_size=4)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(WORDS, WORDS, st.data())
 def test_counts_are_those_of_a_slow_twin(source, hypothesis, data):
     edits = []
@@ -270,7 +271,7 @@ def test_lists_are_tuned_on_it_from_the_command_line(folder):
     found = run("score", "--metric", "m2:gold.m2", "--hyp", "out")
     assert found.startswith("metric")
     assert " 80.00" in found
-    call = ("crossval", "--metric", "m2:gold.m2", "--nbest", "list", "--splits", 1, "--no-timing")
+    call = ("crossval", "--metric", "m2:gold.m2", "--nbest", "list", "--splits", 1)
     run(*call, "--optimizer", "mert:searches_per_feature=10")
     tuned = ("rerank-tune", *search, "--replicas", 2, "--test-nbest", "list")
     for name, gold in (

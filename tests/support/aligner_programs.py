@@ -11,11 +11,7 @@ DATA = TESTS / "data" / "aligners"
 PAIRS = generate(60, seed=3)
 SOURCE = [" ".join(pair.source) for pair in PAIRS]
 TARGET = [" ".join(pair.target) for pair in PAIRS]
-NAMES = {
-    "giza": ("mkcls", "plain2snt", "snt2cooc", "mgiza"),
-    "fast-align": ("fast_align",),
-    "eflomal": ("eflomal-align", "eflomal-makepriors"),
-}
+NAMES = {"giza": ("mkcls", "plain2snt", "snt2cooc", "mgiza")}
 
 
 def install(folder):

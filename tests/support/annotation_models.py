@@ -7,7 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from portmert.tuner.annotation.annotators._udpipe_training import train
+from portmert.extensions.demo.parser import train
 from tests.support.bracketed import to_brackets
 from tests.support.languages.grammar import generate
 from tests.support.languages.treebank import to_conllu
@@ -69,7 +69,7 @@ def write_meanings(path, sentences):
 def udpipe():
     """Train a model of UDPipe, once a process: under a second."""
     path = Path(_FOLDER.name) / "demo.udpipe"
-    train(treebank(), path, size="micro")
+    train(treebank(), path)
     return path
 
 

@@ -240,7 +240,6 @@ def run(rng, name, replicas=1, iterations=5, state="finished"):
                 "new": 4000,
                 "dev_score": 0.2 + 0.02 * k + rng.random() * 0.01,
                 "held_out_score": None,
-                "scores": {"bleu": 0.2 + 0.02 * k, "port": 0.25 + 0.01 * k},
                 "start_score": 0.2 + 0.02 * k,
                 "optimized_score": 0.24 + 0.02 * k,
                 "oracle_score": 0.4 + 0.01 * k,
@@ -259,7 +258,6 @@ def run(rng, name, replicas=1, iterations=5, state="finished"):
                 "stopped": "the limit is reached",
             }
         )
-    ends = sorted(rng.gauss(0, 0.4) for _ in range(60))
     return {
         "name": name,
         "metric": name,
@@ -279,17 +277,5 @@ def run(rng, name, replicas=1, iterations=5, state="finished"):
             }
             for f in FEATURES
         ],
-        "sliced": "replica 1",
-        "slices": [
-            {
-                "feature": f,
-                "weight": 0.1,
-                "ends": ends,
-                "scores": [0.3 + 0.05 * rng.random() for _ in ends[1:]],
-            }
-            for f in FEATURES
-        ],
-        "displays": {"bleu": {}, "port": {}},
         "result": None,
-        "notes": [],
     }

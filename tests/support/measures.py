@@ -2,6 +2,7 @@
 
     python -m tests.support.measures names [FOLDER...]     share of names that say nothing
     python -m tests.support.measures size                  lines, longest functions, parameters
+    python -m tests.support.measures sums                  lines of core, extensions and tests
     python -m tests.support.measures work COMMAND...       functions that a command calls
 
 `work` runs a command of portmert in this process, with kernels uncompiled.
@@ -116,6 +117,18 @@ def calls_of(arguments):
     return calls
 
 
+def sums():
+    """The lines of the core, of core and extensions together, and of tests."""
+    extensions = (ROOT / "extensions").resolve()
+    by_part = Counter()
+    for part, paths in (("all", MODULES.values()), ("tests", (ROOT / "tests").rglob("*.py"))):
+        for path in paths:
+            lines = path.read_text(encoding="utf-8").count("\n")
+            by_part[part] += lines
+            by_part["core"] += lines * (part == "all" and not path.is_relative_to(extensions))
+    return by_part["core"], by_part["all"], by_part["tests"]
+
+
 @click.group()
 def cli():
     """Measure how much a reader of the code must know."""
@@ -140,6 +153,13 @@ def show_size():
         click.echo(f"{length:4} lines: {where}")
     counts = declared(AMBIENT)
     click.echo(f"{counts.total()} declarations of {dict(counts.most_common())}")
+
+
+@cli.command("sums")
+def show_sums():
+    """Print the three sums that `make check` shows."""
+    core, product, tests = sums()
+    click.echo(f"lines: core {core:,}, core and extensions {product:,}, tests {tests:,}")
 
 
 @cli.command("work", context_settings={"ignore_unknown_options": True})

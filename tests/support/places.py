@@ -19,6 +19,8 @@ SHARED = ROOT.parent / "shared"
 """Real data and programs; tests that need them skip where the folder is absent."""
 MOSES = SHARED / "data" / "moses-ja-en"
 """A real tuning of Moses: texts, lists, weights, links."""
+SERVED = TESTS / "support" / "served_metric.py"
+"""A program that answers METEOR's protocol with a metric of ours."""
 PROGRAMS = SHARED / "tools" / "moses" / "bin"
 
 

@@ -217,7 +217,7 @@ class CachedAnnotator:
                 yield layers_of.unpack(row, sentence)
 
     def has(self) -> list[_base.Need]:
-        """Return all needs that the annotator meets with one parse, without the help of rules."""
+        """Return all needs that the annotator meets with one parse."""
         return layers_of.everything(self._annotator.has())
 
     def _layer(self, need: _base.Need) -> KeptLayer:
@@ -225,12 +225,6 @@ class CachedAnnotator:
         gives = self._annotator.gives
         layer = layers_of.kept_for(need, gives)
         if layer is not None:
-            if layer.rules:
-                self._say_once(
-                    f"annotator {self._name} gives no {NEED_NAMES[str(need)]}: they follow from "
-                    f"its dependency parses by rules and are approximate (labels must be those of "
-                    f"Universal Dependencies)"
-                )
             return layer
         annotations = NEED_NAMES[str(need)]
         if isinstance(need, _base.Arcs) and not need.parses:
@@ -252,18 +246,11 @@ class CachedAnnotator:
             keys,
             {layer: [record or records.UNPARSED for record in cached[layer]] for layer in cached},
         )
-        asked_layers = [layer for layer in cached if not layer.rules]
-        by_rules = [layer for layer in cached if layer.rules]
         self._seen.update(keys)
-        # Rules take no time worth telling.
-        self._made.update(
-            keys[place] for place in places_of(None, [cached[layer] for layer in asked_layers])
-        )
         missing = places_of(None, cached.values())
-        if missing and by_rules:
-            self._derive(by_rules, missing, sentence_records)
-        if missing and asked_layers:
-            self._make(asked_layers, missing, sentence_records)
+        self._made.update(keys[place] for place in missing)
+        if missing:
+            self._make(list(cached), missing, sentence_records)
         failed = places_of(records.UNPARSED, sentence_records.columns.values())
         self._unparsed.update(keys[place] for place in failed)
         self._check_failures(failed, sentence_records)
@@ -308,21 +295,6 @@ class CachedAnnotator:
             finally:
                 self._cache.put(rows)
         self.seconds += time.monotonic() - begin
-
-    def _derive(
-        self, layers: Sequence[KeptLayer], missing: Sequence[int], sentence_records: _Found
-    ) -> None:
-        """Make layers that follow by rules from dependency parses, and keep them."""
-        heads = KeptLayer("heads")
-        tags = [KeptLayer("tags")] if "tags" in self._annotator.gives else []
-        lines = [sentence_records.lines[place] for place in missing]
-        parsed = self._records(lines, [heads, *tags])
-        rows = []
-        for number, (line, place) in enumerate(zip(lines, missing, strict=True)):
-            of_tags = parsed[tags[0]][number] if tags else None
-            new_records = layers_of.derive(layers, _words(line), parsed[heads][number], of_tags)
-            rows.append(sentence_records.add(place, new_records))
-        self._cache.put(rows)
 
     def _answers(
         self, sentences: Sequence[Words], request: AnnotationRequest

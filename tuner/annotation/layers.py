@@ -1,7 +1,7 @@
 """The layers of an annotator's answers that the cache keeps for the needs of metrics.
 
 If an annotator does not give heads, they follow from its constituency trees or its weighted
-parses. If it gives heads and no analyses of meaning, these follow from its heads by rules.
+parses.
 """
 
 import functools
@@ -13,13 +13,11 @@ from portmert.metrics._base import Arcs, Need
 
 from ..texts.annotator import Annotation, AnnotationRequest, Layer
 from . import records
-from .annotators import _role_rules, _trees
+from .annotators import _trees
 
 Gives = frozenset["Layer"]
 
 MEANING: tuple[Literal["roles", "drs"], ...] = ("roles", "drs")
-RULES = 2
-"""Version of the rules by which these follow from heads, raised with every change."""
 
 ONE_PARSE: Gives = frozenset({"heads", "tree", "parses"})
 """Each of these has a dependency parse in it."""
@@ -37,19 +35,13 @@ class KeptLayer:
         The most parses in the layer `parses`.
     gamma
         The gamma of marginals.
-    rules
-        Version of the rules by which roles or a discourse representation follow from heads. 0:
-        they are the annotator's own.
     """
 
     name: str
     parses: int = 0
     gamma: float = 0.0
-    rules: int = 0
 
     def __str__(self) -> str:
-        if self.rules:
-            return f"{self.name} by rules {self.rules}"
         if self.name == "parses":
             return f"parses {self.parses}"
         return f"marginals {self.gamma!r}" if self.name == "marginals" else self.name
@@ -64,9 +56,7 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
             return KeptLayer("parses", parses=need.parses)
         return KeptLayer("heads") if gives & ONE_PARSE else None
     if need in MEANING:
-        if need in gives:
-            return KeptLayer(need)
-        return KeptLayer(need, rules=RULES) if "heads" in gives else None
+        return KeptLayer(need) if need in gives else None
     possible = {
         "tags": "tags" in gives,  # not from trees: their tags may be no parts of speech
         "heads": bool(gives & ONE_PARSE),
@@ -76,10 +66,9 @@ def kept_for(need: Need, gives: Gives) -> KeptLayer | None:
 
 
 def everything(gives: Gives) -> list[Need]:
-    """Return all needs that an annotator meets with one parse, without the help of rules."""
+    """Return all needs that an annotator meets with one parse."""
     needs: tuple[Need, ...] = ("tags", "heads", "trees", *MEANING)
-    layers = {need: kept_for(need, gives) for need in needs}
-    return [need for need in needs if (layer := layers[need]) is not None and not layer.rules]
+    return [need for need in needs if kept_for(need, gives) is not None]
 
 
 def source(layer: KeptLayer, gives: Gives) -> Layer:
@@ -150,22 +139,6 @@ def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
         roles=records.structure_of(row.get("roles", b"")),
         drs=records.structure_of(row.get("drs", b"")),
     )
-
-
-def derive(
-    layers: Sequence[KeptLayer], words: Sequence[str], heads: bytes, tags: bytes | None
-) -> dict[KeptLayer, bytes]:
-    """Return the records of layers that follow by rules from the record of a dependency parse.
-
-    `tags` is the record of the parts of speech; None if there are none.
-    """
-    if records.UNPARSED in (heads, tags):
-        return dict.fromkeys(layers, records.UNPARSED)
-    sentence = _role_rules.Sentence(words, records.heads_of(heads), records.tags_of(tags or b""))
-    rules = {"roles": _role_rules.roles, "drs": _role_rules.representation}
-    return {
-        layer: records.pack_structure(rules[layer.name](sentence), len(words)) for layer in layers
-    }
 
 
 def _record(layer: KeptLayer, answer: Annotation, gives: Gives, length: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Tags and parses of texts as CoNLL-U, models that make them, and word links."""
+"""Tags and parses of texts as CoNLL-U, and word links."""
 
 import shutil
 import tempfile
@@ -13,9 +13,7 @@ from portmert.aligners._base import SUBTRACT, Aligner, Links, link_lines, parse_
 from portmert.metrics._base import Need
 
 from ..annotation import annotating
-from ..annotation.annotators import _conllu, _meaning, udpipe
-from ..annotation.annotators import _udpipe_training as training
-from ..annotation.annotators._conllu import Tagset
+from ..annotation.annotators import _conllu, _meaning
 from ..annotation.layers import MEANING
 from ..base.arguments import checked
 from ..base.context import Progress, available_processors, current, using
@@ -32,7 +30,6 @@ LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
 LINES_FOR_EACH = 4 * annotating.SHARD
 """The same on a cluster, for each task that is handed out before the first one is done."""
-TAGSETS: tuple[Tagset, ...] = ("xpos", "upos")
 
 
 @dataclass(frozen=True)
@@ -53,22 +50,6 @@ class Annotated:
     annotated: int
     failed: int
     seconds: float
-
-
-@dataclass(frozen=True)
-class TrainedAnnotator:
-    """The size of a model's training data, and its accuracy if it was measured.
-
-    Attributes
-    ----------
-    sentences
-        Number of sentences in the training data.
-    accuracy
-        The accuracy for each tag set, `"xpos"` and `"upos"`; empty if it was not measured.
-    """
-
-    sentences: int
-    accuracy: dict[Tagset, training.Accuracy]
 
 
 @checked
@@ -153,46 +134,6 @@ def annotate(
                 shown("annotating", 1, 1)
         hits, misses, failed = texts.counts.values()
         return Annotated(len(lines), hits, misses, failed, texts.seconds)
-
-
-@checked
-def train_annotator(
-    treebank: PathLike,
-    out: PathLike,
-    *,
-    size: Literal["micro", "tiny", "full"] = "tiny",
-    case: Literal["keep", "lower", "both"] = "keep",
-    check: PathLike | None = None,
-) -> TrainedAnnotator:
-    """Train a model of UDPipe on a treebank: a tagger and a parser.
-
-    Parameters
-    ----------
-    treebank
-        Treebank to train on, in CoNLL-U (.gz, .bz2, .xz, .zst too).
-    out
-        File for the model.
-    size
-        How much to train on: micro, 300 sentences, takes seconds; tiny, 1,500, takes minutes; full
-        takes all, a quarter of an hour for 200,000 words.
-    case
-        Train on words as they are, lowercased (for lowercased text), or on both.
-    check
-        CoNLL-U on which the model's accuracy is measured.
-
-    Raises
-    ------
-    PortmertError
-        The treebank cannot be read, or is not enough to train on.
-    """
-    gold = None if check is None else training.read_test(Path(check))
-    count = training.train(Path(treebank), Path(out), size=size, case=case)
-    accuracy = {}
-    if gold is not None:
-        for tagset in TAGSETS:
-            annotator = udpipe.Udpipe(Path(out), tagset, lowercase=case == "lower")
-            accuracy[tagset] = training.accuracy(annotator, gold, tagset)
-    return TrainedAnnotator(count, accuracy)
 
 
 def _write(

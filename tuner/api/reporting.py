@@ -6,12 +6,11 @@ from pathlib import Path
 from ..base import arguments, errors
 from ..base.context import Progress, using
 from ..base.warn import notice
-from ..components import registry
-from ..evaluation.comparison.compare import METRICS, CompareRequest, compare_systems
+from ..evaluation.comparison.compare import CompareRequest, compare_systems
 from ..evaluation.comparison.report import document_of_run
 from ..evaluation.comparison.systems import SystemFiles
-from ..evaluation.history import dev_set, run_history
 from ..evaluation.history.report import as_json
+from ..evaluation.history.run_history import read_history
 from ..evaluation.report import Report
 from .texts import PathLike, preparing
 
@@ -34,7 +33,7 @@ def report(
     run
         The folder of a run, or the folders of several to see side by side.
     metric : NAME[:OPTION=VALUE,...]
-        Metric that scores the dev output of every iteration. Default: bleu, port, qmean, ter.
+        Metric that scores the test output of a finished run. Default: bleu, port, qmean, ter.
     document
         Whether to make `document` too, for JSON and HTML, which takes longer than the text.
 
@@ -54,20 +53,13 @@ def report(
         preparing(annotator) as prepare,
     ):
         histories = [
-            run_history.read_history(
-                folder,
-                name=name,
-                metrics={text: registry.metric(text) for text in metric or METRICS},
-                tools=dev_set.ScoringTools(prepare=prepare),
-                surface=document,
-            )
-            for folder, name in zip(folders, names, strict=True)
+            read_history(folder, name=name) for folder, name in zip(folders, names, strict=True)
         ]
         test = None
         if document and [history["state"] for history in histories] == ["finished"]:
             request = CompareRequest(
                 systems=(SystemFiles(None, tuple(folders)),),
-                metrics=tuple(histories[0]["displays"]) if metric else (),
+                metrics=tuple(metric),
                 prepare=prepare,
                 timing=False,
             )

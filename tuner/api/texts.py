@@ -86,7 +86,7 @@ def preparing(annotator: str | Annotator | None) -> Iterator[Prepare]:
             if statistics.needs_of([metric]) and tagger is None and recorded is None:
                 raise errors.InputError(
                     f"metric {metric.name()} compares syntax and needs an annotator; give "
-                    f"--annotator, as udpipe:model=FILE (`portmert annotate train` makes a model)"
+                    f"--annotator, as udpipe:model=FILE"
                 )
         if tagger is not None and not statistics.needs_of(metrics):
             notice("no metric here compares syntax: the annotator is not used")

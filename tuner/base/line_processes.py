@@ -6,6 +6,7 @@ calling script to be importable.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,7 +15,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, TypeVar
+from io import BufferedReader
+from typing import IO, TypeVar, cast
 from weakref import WeakSet
 
 from .programs import Cancelled, described, end, module_path, python, start, undisturbed
@@ -50,6 +52,10 @@ class Died(Exception):  # noqa: N818  the caller knows what the process worked o
     def __str__(self) -> str:
         """Return it as the rest of a sentence."""
         return f"it {described(self.status)}" + (f": {self.last}" if self.last else "")
+
+
+class Endless(Died):
+    """A process closed its output and went on, or gave an answer without an end; it was ended."""
 
 
 class Silent(Died):
@@ -97,7 +103,7 @@ class LineProcess:
     timeout_seconds : float
         It is ended when an answer takes longer; 0: it takes as long as it takes.
     most : int
-        Characters of an answer; a longer one is endless.
+        Bytes of an answer; a longer one is endless.
 
     Raises
     ------
@@ -116,6 +122,7 @@ class LineProcess:
         self._log = log
         self._most = most
         is_ours = isinstance(command, str)
+        self._errors = "strict" if is_ours else "surrogateescape"
         self._timeout_seconds = timeout_seconds
         self._asked_at: float | None = None
         self._is_late = False
@@ -128,8 +135,6 @@ class LineProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                encoding="utf-8",
-                errors="strict" if is_ours else "surrogateescape",
             )
         if timeout_seconds:
             threading.Thread(target=self._watch, daemon=True).start()
@@ -150,9 +155,9 @@ class LineProcess:
         """Send a line that has no answer; where it cannot be sent, the next `ask` raises."""
         assert self._process.stdin is not None  # noqa: S101  pipes were asked for
         try:
-            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.write(f"{line}\n".encode("utf-8", self._errors))
             self._process.stdin.flush()
-        except (BrokenPipeError, ValueError):  # ended, or closed by another thread
+        except (OSError, ValueError):  # ended, or closed by another thread
             pass
 
     def ask(self, line: str | None) -> str:
@@ -168,27 +173,44 @@ class LineProcess:
         if line is not None:
             self.tell(line)
         try:
-            answer: str = self._process.stdout.readline(self._most)
+            answer = self._process.stdout.readline(self._most)
         except ValueError:
-            answer = ""
+            answer = b""
         with self._turn:
             self._asked_at = None
         if self._is_late:
             self._process.wait()
             raise Silent(self._timeout_seconds, str(self._log.name))
-        if not answer.endswith("\n") and len(answer) == self._most:
-            self.kill()
-            last = f"an answer of more than {self._most} characters, without an end of line"
-            raise Died(self._process.wait(), last, str(self._log.name))
-        if not answer.endswith("\n"):
-            last = ""
-            try:
-                self._process.wait(CLOSING_SECONDS)
-            except subprocess.TimeoutExpired:
-                last = "it closed its output and went on"
-                self.kill()
-            raise Died(self._process.wait(), last or self._last_line(), str(self._log.name))
-        return answer
+        if answer.endswith(b"\n"):
+            return str(answer, "utf-8", self._errors)
+        fault = "it closed its output and went on"
+        if len(answer) == self._most:
+            fault = f"it gave an answer of more than {self._most} bytes, without an end of line"
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self._process.wait(CLOSING_SECONDS)
+                raise Died(status, self._last_line(), str(self._log.name))
+        self.kill()
+        raise Endless(self._process.wait(), fault, str(self._log.name))
+
+    def ask_all(self, lines: Sequence[str]) -> Iterator[str]:
+        """Send lines and yield the answer to each, without its newline; see `ask`.
+
+        A thread sends, so that a full pipe stops nobody from reading.
+        """
+        threading.Thread(target=self.tell, args=("\n".join(lines),), daemon=True).start()
+        for _ in lines:
+            yield self.ask(None)[:-1]
+
+    def unread(self) -> bytes:
+        """Return what it has printed beyond the answers that were asked for; do not wait."""
+        assert self._process.stdout is not None  # noqa: S101
+        os.set_blocking(self._process.stdout.fileno(), False)
+        try:
+            printed: bytes = cast("BufferedReader", self._process.stdout).peek()
+        finally:
+            os.set_blocking(self._process.stdout.fileno(), True)
+        return printed
 
     def _last_line(self) -> str:
         self._log.seek(0)

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 HEADINGS = {
-    "Tune": "optimize tune rerank-tune rerank average crossval",
+    "Tune": "optimize tune rerank-tune rerank crossval",
     "Judge": "score compare report reproduce metaeval humaneval",
-    "Metrics": "metrics components metric-train serve-metric annotate align cache",
-    "Moses": "mert-moses optimize-dat shims",
+    "Metrics": "metrics components metric-train annotate align cache",
+    "Moses": "mert-moses optimize-dat",
     "Set up": "demo examples compile",
 }
 """Heading -> commands, as `portmert --help` shows them."""

@@ -68,8 +68,8 @@ def command(
 
     The aligner thot takes --set model=ibm1|ibm2|hmm|ibm3|ibm4|fast_align|eflomal, iterations=N,
     symmetrization=grow-diag-final-and|intersection|union|..., subword=MODEL, vocab_size=N. The
-    aligners giza, fast-align and eflomal run programs (docs/how-to/aligners.md), found on PATH or
-    by --set bin_dir=DIR. The aligner precomputed takes --set links=FILE.
+    aligner giza runs programs (docs/how-to/aligners.md), found on PATH or by --set bin_dir=DIR.
+    The aligner precomputed takes --set links=FILE.
 
     With --check, precision, recall and alignment error rate (AER) are printed; a dash is one
     without a value, as the precision of no links.

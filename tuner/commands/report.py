@@ -29,10 +29,9 @@ from ._signatures import options
 def command(*, run: tuple[Path, ...], **values: Any) -> portmert.Report:
     """Report on the folder RUN of tune, also while it is still running, or on several.
 
-    The report shows the dev scores of each iteration on several metrics, the projected and the
-    real score, the growth of the n-best lists, and the weights with their spread over replicas.
-    The HTML page adds slices of the error surface along each weight, and the test output of a
-    finished run.
+    The report shows the dev score of each iteration, the projected and the real score, the growth
+    of the n-best lists, and the weights with their spread over replicas. The HTML page adds the
+    test output of a finished run.
 
     \b
     portmert report runs/port --html page.html

@@ -14,11 +14,8 @@ of source tokens and, after semicolons, the links of each reference and those of
 
 from __future__ import annotations
 
-import contextlib
 import os
-import selectors
 import shlex
-import subprocess
 import tempfile
 import threading
 import weakref
@@ -38,20 +35,18 @@ from portmert.metrics._base import Batch, FloatArray, Metric, Need
 
 from ..base import options
 from ..base.errors import InputError, ProgramError, counted, faults_at
+from ..base.line_processes import Died, Endless, LineProcess, Silent
 from ..base.numbers import parse_finite
-from ..base.programs import end, start, undisturbed
+from ..base.programs import described
 from ..nbest.feature_files import keyed_numbers_of, read_numbers
 from ..nbest.model import NBest
 
 BARS = "|||"
 LINKS_FIELD = "links:"
 CHUNK = 1 << 16
-"""Bytes read from a pipe at a time."""
+"""Bytes of the end of stderr that an error may show."""
 MOST_IN_A_LINE = 1 << 20
 """Bytes of an answer."""
-CLOSING_SECONDS = 2.0
-"""A program that still runs this long after the end of its input is killed."""
-
 
 NAMES = {
     "scores": "FILE",
@@ -316,7 +311,7 @@ class _Process:
         self.words = words
         self.timeout_seconds = timeout_seconds
         self._lock = threading.RLock()
-        self._started: subprocess.Popen[bytes] | None = None
+        self._started: LineProcess | None = None
         self._stderr: IO[bytes] | None = None
         self._failed: str | None = None
         self._width: int | None = None
@@ -339,21 +334,43 @@ class _Process:
         ProgramError
             The program cannot be started, ends, or falls silent.
         """
+        answers: list[str] = []
         if not questions:
-            return []
+            return answers
         with self._lock:
             if self._failed is not None:
                 raise ProgramError(self._failed)
             process = self._started or self._start()
-            lines = "".join(f"{line}\n" for line in questions)
+            due = counted(len(questions), "answer")
             try:
-                return self._exchange(process, lines.encode(), len(questions))
+                self._exchange(process, questions, answers)
+            except Silent as death:
+                raise self.error(
+                    f"wrote nothing for {death.seconds:g} s, {len(answers)} of {due} are there"
+                ) from None
+            except Died as death:
+                how = described(death.status)
+                if isinstance(death, Endless):
+                    how = death.last.removeprefix("it ")
+                raise self.error(f"{how} after {len(answers)} of {due}") from None
             except ProgramError:
                 raise
             except BaseException:  # its answers would be taken for those to the next questions
-                end(process)
+                process.close()
                 self._started = None
                 raise
+            return answers
+
+    def _exchange(
+        self, process: LineProcess, questions: Sequence[str], answers: list[str]
+    ) -> None:
+        if early := process.unread():
+            excerpt = early.decode(errors="replace").strip()[:60]
+            raise self.error(f"wrote '{excerpt}', before it was asked")
+        answers.extend(process.ask_all(questions))
+        if process.unread():
+            count = counted(len(questions), "question")
+            raise self.error(f"wrote more than one line for each of {count}")
 
     def numbers(self, answer: str) -> list[float]:
         """Return the numbers of an answer."""
@@ -366,98 +383,33 @@ class _Process:
         return values
 
     def error(self, event: str) -> ProgramError:
-        """Return the error of a program that did `what`; it shows the end of its stderr."""
+        """Return the error of a program that did `event`, which is ended; with its last words."""
         tail = ""
-        if self._stderr is not None:
+        if self._stderr is not None and not self._stderr.closed:
             self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - CHUNK))
             lines = self._stderr.read().decode(errors="replace").splitlines()
             last = [line.strip() for line in lines if line.strip()][-5:]
             tail = f"; its stderr ends: {' / '.join(last)}" if last else "; its stderr is empty"
         self._failed = f"metric program `{shlex.join(self.words)}` {event}{tail}"
+        if self._started is not None:
+            self._started.close()
         return ProgramError(self._failed)
 
     def close(self) -> None:
         """End the program."""
         with self._lock:
-            if self._started is not None and self._stderr is not None:
-                _end(self._started, self._stderr)
+            if self._started is not None:
+                self._started.close()
                 self._failed = self._failed or f"metric program {self.words[0]} was closed"
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        # A file, because somebody would have to empty a pipe.
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the program
-        with undisturbed():
-            try:
-                pipe = subprocess.PIPE
-                process = start(self.words, stdin=pipe, stdout=pipe, stderr=stderr, bufsize=0)
-            except OSError as error:
-                stderr.close()
-                raise self.error(f"cannot be started: {error.strerror or error}") from None
-            self._started, self._stderr = process, stderr
-            weakref.finalize(self, _end, process, stderr)
-        return process
-
-    def _exchange(self, process: subprocess.Popen[bytes], data: bytes, expected: int) -> list[str]:
-        assert process.stdout is not None  # noqa: S101  a pipe was asked for
-        stdout, output, lines = process.stdout.fileno(), bytearray(), 0
-        # A thread writes, so that a full pipe does not stop us from reading.
-        writer = threading.Thread(target=_write, args=(process.stdin, data), daemon=True)
-        due = counted(expected, "answer")
-        with selectors.DefaultSelector() as selector:
-            selector.register(stdout, selectors.EVENT_READ)
-            if selector.select(0) and (early := os.read(stdout, CHUNK)):
-                excerpt = early.decode(errors="replace").strip()[:60]
-                raise self.error(f"wrote '{excerpt}', before it was asked")
-            writer.start()
-            while lines < expected:
-                if not selector.select(self.timeout_seconds):
-                    end(process)
-                    raise self.error(
-                        f"wrote nothing for {self.timeout_seconds:g} s, {lines} of {due} are there"
-                    )
-                chunk = os.read(stdout, CHUNK)
-                if not chunk:
-                    raise self.error(f"{self._ended(process)} after {lines} of {due}")
-                output += chunk
-                lines += chunk.count(b"\n")
-                if len(output) - output.rfind(b"\n") > MOST_IN_A_LINE:
-                    end(process)
-                    raise self.error(
-                        f"wrote a line of more than {MOST_IN_A_LINE} bytes, expected numbers"
-                    )
-        answers = output.decode(errors="replace").split("\n")
-        writer.join(CLOSING_SECONDS)
-        if len(answers) != expected + 1 or answers[-1] or writer.is_alive():
-            end(process)
-            raise self.error(
-                f"wrote more than one line for each of {counted(expected, 'question')}"
-            )
-        return answers[:-1]
-
-    @staticmethod
-    def _ended(process: subprocess.Popen[bytes]) -> str:
+    def _start(self) -> LineProcess:
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         try:
-            status = process.wait(CLOSING_SECONDS)
-        except subprocess.TimeoutExpired:
-            return "closed its output"
-        return f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-
-
-def _write(stdin: IO[bytes], data: bytes) -> None:
-    """Write all of the data; if the program has ended, the end of its output tells more."""
-    unwritten = memoryview(data)
-    with contextlib.suppress(OSError, ValueError):  # ended, or closed by another thread
-        while unwritten:
-            unwritten = unwritten[stdin.write(unwritten) :]
-
-
-def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
-    """Close the input of a program; kill it if it does not end."""
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
-    try:
-        process.wait(CLOSING_SECONDS)
-    except subprocess.TimeoutExpired:
-        end(process)
-    stderr.close()
+            self._started = LineProcess(
+                self.words, self._stderr, timeout_seconds=self.timeout_seconds, most=MOST_IN_A_LINE
+            )
+        except OSError as error:
+            self._stderr.close()
+            raise self.error(f"cannot be started: {error.strerror or error}") from None
+        weakref.finalize(self, self._started.close)
+        return self._started

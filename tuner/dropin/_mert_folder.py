@@ -17,10 +17,12 @@ from ..runs import records
 from ..runs.records import IterationScores, IterationSearch
 from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from ..weights.weights_file import read_sparse
-from . import _program, _scorer, kbmira, mert
+from . import _program, _scorer, mert
 
 FINISHED = "finished_step.txt"
 NOT_ESTIMATED = "--not-estimated--"
+SMALLEST = 1e-8
+"""Weights of sparse features below this are not written, as in Moses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +119,7 @@ class StepFolder:
         lines = [*notes, mert.best_point(point, score), f"Best BLEU = {score:.6f}"]
         text = "".join(f"{_program.number(value)} " for value in point) + "\n"
         self.write("mert.log", "".join(f"{line}\n" for line in lines), step=step)
-        self.write("mert.out", kbmira.weights_text(weights, self.names), step=step)
+        self.write("mert.out", _weights_text(weights, self.names), step=step)
         self.write("weights.txt", text, step=step)
 
     def _record_path(self, step: int) -> Path:
@@ -190,3 +192,16 @@ class StepFolder:
         """Raise `StateError` if a file of a step that is to be continued is not there."""
         if not (self.path / name).is_file():
             raise StateError(f"{self.path}: cannot go on behind step {step}: {name} is not there")
+
+
+def _weights_text(weights: FeatureWeights, names: FeatureNames) -> str:
+    """Return weights as mert-moses.pl reads them: `F0 0.1`, and sparse ones by name."""
+    vector = weights.vector(names)
+    lines = [f"F{k} {_program.number(value)}\n" for k, value in enumerate(vector)]
+    dense = {name for name, _ in names}
+    lines += [
+        f"{name} {_program.number(values[0])}\n"
+        for name, values in weights.values.items()
+        if name not in dense and abs(values[0]) > SMALLEST
+    ]
+    return "".join(lines)

@@ -20,8 +20,7 @@ from ..decoders.moses import PATIENCE_SECONDS
 from ..executors.opening import Workplace
 from ..search import DEFAULT_OPTIMIZER
 from ..search.optimizers._base import Optimizer
-from . import extractor, kbmira, mert, pro
-from ._program import Flag, OptionValues, UsageError, parse, parse_perl
+from ._program import OptionValues, ProgramOptions, UsageError, parse_perl
 from ._scorer import Scorer, read_scorer
 from .mert import optimizer_of_type
 
@@ -72,15 +71,54 @@ IGNORED = {
 STARTS_OF_MERT = ("historic-bests", "pro-starting-point", "range")
 """Options on where the search begins. With one of them the default is a search with starts."""
 FILTER = "filter-model-given-input.pl"
+SCORE_FILES = "sctype= scconfig|c= scfile|S= ffile|F= random-seed|r="
+HYPERGRAPHS = "it is for hypergraphs, which are not read"
+PROGRAMS = {
+    "mert": ProgramOptions(
+        "pdim|d= ntry|n= nrandom|m= rseed|r= optimize|o= type|t= sctype|s= scconfig|c= scfile|S= "
+        "ffile|F= ifile|i= sparse-weights|p= positive|P= threads|T= shard-count= shard-size= set= "
+        "verbose|v= factors|f= filter|l= binary|b allow-duplicates",  # the last ones of extractor
+        refused=dict.fromkeys(
+            ("shard-count", "shard-size"),
+            "averages of shards are not made here; portmert tune has replicas",
+        ),
+    ),
+    "extractor": ProgramOptions(
+        "sctype|s= scconfig|c= reference|r= binary|b nbest|n= scfile|S= ffile|F= prev-ffile|E= "
+        "prev-scfile|R= factors|f= filter|l= allow-duplicates|d verbose|v="
+    ),
+    "pro": ProgramOptions(f"{SCORE_FILES} output-file|o= smooth-brevity-penalty|b set="),
+    "kbmira": ProgramOptions(
+        f"{SCORE_FILES} type|t= hgdir|H= reference|R= output-file|o= cparam|C= decay|D= iters|J= "
+        "dense-init|d= sparse-init|s= streaming streaming-out no-shuffle model-bg verbose "
+        "safe-hope hg-prune= set=",
+        refused={
+            "hgdir": "hypergraphs are not read, only n-best lists",
+            "reference": HYPERGRAPHS,
+            "hg-prune": HYPERGRAPHS,
+            "streaming-out": "weights are written at the end",
+            "model-bg": "not supported, the background is made of hope hypotheses",
+        },
+    ),
+}
+"""The options of Moses' programs, and `--set KEY=VALUE`, an option of our search."""
+OF_MIRA = {"cparam": "c", "decay": "decay", "iters": "epochs"}
+"""Option of kbmira -> the field of our optimizer."""
 HONOURED = {
     "mert": {"type", "set", "positive", "optimize", "rseed", "threads", "sctype", "scconfig"},
     "extractor": {"sctype", "scconfig", "factors", "filter"},
     "pro": {"set", "random-seed"},
-    "kbmira": {"set", "random-seed", "type", *kbmira.NAMES},
+    "kbmira": {"set", "random-seed", "type", *OF_MIRA},
 }
 """Program -> the options of it that are honoured here."""
 ITSELF = "mert-moses gives it itself"
 OWN = {
+    "ntry": "the search restarts by itself",
+    "nrandom": "the search chooses its directions by itself",
+    "verbose": "there is no more to say",
+    "streaming": "lists are in memory, compactly",
+    "no-shuffle": "the order follows from the seed",
+    "safe-hope": "both scores are in one unit",
     "allow-duplicates": "equal hypotheses count once",
     "binary": "text is written, and exact",
     "smooth-brevity-penalty": "the optimizer pro judges hypotheses on a background corpus",
@@ -90,7 +128,7 @@ OF_BOTH = {"binary", "allow-duplicates", "factors", "filter"}
 """Options of extractor that mert lacks, as part of --mertargs."""
 INPUT_TYPES = {0: "text", 2: "lattices", 3: "trees", 5: "tables", 6: "forests"}
 """What Moses reads, besides confusion networks (1), which our decoder refuses with a reason."""
-OF_SEARCH = {"set", "type", *kbmira.NAMES}
+OF_SEARCH = {"set", "type", *OF_MIRA}
 """Options of Moses' programs that have a meaning only if that program is to search."""
 OF_SCORER = re.compile(r"--(sctype|scconfig)(?:\s+|=)(\S+)")
 
@@ -266,42 +304,38 @@ def _arguments_of_programs(values: OptionValues) -> dict[str, OptionValues]:
     shared, mira = (
         OF_SCORER.sub("", values.last(name)) for name in ("mertargs", "batch-mira-args")
     )
-    kinds: dict[str, tuple[str, Sequence[Flag]]] = {
-        # --mertargs are for extractor too.
-        "mert": (
-            f"{shared} {values.last('mertmertargs')}",
-            (*mert.OPTIONS, *(option for option in extractor.OPTIONS if option.name in OF_BOTH)),
-        ),
-        "extractor": (values.last("extractorargs"), extractor.OPTIONS),
-        "pro": (values.last("proargs"), pro.OPTIONS),
-        "kbmira": (mira, kbmira.OPTIONS),
+    arguments = {
+        "mert": f"{shared} {values.last('mertmertargs')}",
+        "extractor": values.last("extractorargs"),
+        "pro": values.last("proargs"),
+        "kbmira": mira,
     }
-    by_program = {name: _parsed(name, *kind) for name, kind in kinds.items()}
+    by_program = {name: _parsed(name, text) for name, text in arguments.items()}
     for name in OF_BOTH & by_program["mert"].keys():
         by_program["extractor"].setdefault(name, by_program["mert"].pop(name))
     if by_program["kbmira"].last("type", "nbest") != "nbest":
         raise click.UsageError(f"--type hypergraph cannot be honoured: {REFUSED['hg-mira']}")
     unused = _unused(values)
-    for program, (_, options) in kinds.items():
-        for option in options:
-            if option.name not in by_program[program]:
+    for program, options in PROGRAMS.items():
+        for name in options.names:
+            if name not in by_program[program]:
                 continue
-            if option.name not in HONOURED[program]:
-                why = option.reason("ignored") or OWN.get(option.name, ITSELF)
-            elif program in unused and option.name in OF_SEARCH:
+            if name not in HONOURED[program]:
+                why = OWN.get(name, ITSELF)
+            elif program in unused and name in OF_SEARCH:
                 why = unused[program]
-            elif option.name == "optimize" and "activate-features" in values:
+            elif name == "optimize" and "activate-features" in values:
                 why = "--activate-features names them, as in mert-moses.pl"
             else:
                 continue
-            notice(f"{program} --{option.name} is ignored: {why}")
+            notice(f"{program} --{name} is ignored: {why}")
     return by_program
 
 
-def _parsed(program: str, arguments: str, options: Sequence[Flag]) -> OptionValues:
+def _parsed(program: str, arguments: str) -> OptionValues:
     where = f"arguments for {program}, '{arguments.strip()}'"
     with faults_at(where, (UsageError, ValueError), click.UsageError):
-        values = parse(shlex.split(arguments), options)
+        values = PROGRAMS[program].parse(shlex.split(arguments))
     if values.rest:
         raise click.UsageError(f"{where}: '{values.rest[0]}' is no option")
     return values
@@ -367,8 +401,6 @@ def _scorer(values: OptionValues, arguments: OptionValues) -> Scorer:
         filter_command=arguments.last("filter"),
         text=values.last("text"),
     )
-    if scorer.hypothesis_links:
-        raise click.UsageError("--scconfig hyplinks: n-best lists have links of their own")
     for path in (scorer.source, *scorer.links):
         if path is not None and not os.path.isfile(path):  # noqa: PTH113  long names
             raise InputError(f"--scconfig: there is no file {path}")
@@ -384,7 +416,7 @@ def _optimizers(
     pro_search = registry.optimizer("pro", of_programs["pro"].settings(), where="--proargs")
     options = {
         ours: of_programs["kbmira"].last(name)
-        for name, ours in kbmira.NAMES.items()
+        for name, ours in OF_MIRA.items()
         if name in of_programs["kbmira"]
     }
     options |= of_programs["kbmira"].settings()

@@ -1,10 +1,12 @@
-"""Parts that the programs share: their options, how they end, how they print numbers."""
+"""Command lines as mert-moses.pl and Moses' programs read them; numbers as these print them."""
+
+from __future__ import annotations
 
 import getopt
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import click
 
@@ -13,40 +15,57 @@ from portmert.metrics._base import Metric
 from ..base import errors, numbers
 from ..components import registry
 
-FAILURE = 1
-
 
 class UsageError(click.UsageError):
     """A program was called with wrong options."""
 
 
 @dataclass(frozen=True)
-class Flag:
-    """An option of a program.
+class ProgramOptions:
+    """The options of one of Moses' programs.
 
     Parameters
     ----------
-    name
-        Its long name.
-    letter
-        Its short name, or empty.
-    takes_value
-    help
-        One line; behind `refused: ` or `ignored: ` the reason.
+    spellings
+        `name|letter`, or `name`, with blanks between them; behind one `=` if a value follows.
+    refused
+        Name -> why it cannot be honoured.
     """
 
-    name: str
-    letter: str = ""
-    takes_value: bool = True
-    help: str = ""
+    spellings: str
+    refused: Mapping[str, str] = field(default_factory=dict)
 
-    def reason(self, kind: str) -> str:
-        """Return why it is `refused` or `ignored`; an empty text if it is not."""
-        return self.help.removeprefix(f"{kind}: ") if self.help.startswith(kind) else ""
+    @property
+    def names(self) -> list[str]:
+        """Return the long names."""
+        return re.findall(r"(?<!\S)[\w-]+", self.spellings)
 
+    def parse(self, arguments: Sequence[str]) -> OptionValues:
+        """Return the options given; as getopt_long does, abbreviations and all.
 
-HELP = Flag("help", "h", takes_value=False, help="print this message and exit")
-"""An option of all programs."""
+        Words that are no options are ignored, as Moses' programs do.
+
+        Raises
+        ------
+        UsageError
+            An unknown, refused or ambiguous option, or one without its value.
+        """
+        options = re.findall(r"([\w-]+)(?:\|(\w))?(=?)", self.spellings)
+        letters = "".join(
+            letter + value.replace("=", ":") for _, letter, value in options if letter
+        )
+        by_word = {f"--{name}": name for name, _, _ in options}
+        by_word |= {f"-{letter}": name for name, letter, _ in options if letter}
+        names = [name + value for name, _, value in options]
+        try:
+            pairs, free_words = getopt.gnu_getopt(list(arguments), letters, names)
+        except getopt.GetoptError as error:
+            raise UsageError(error.msg) from None
+        values = OptionValues(((by_word[word], value) for word, value in pairs), free_words)
+        for name in values:
+            if name in self.refused:
+                raise UsageError(f"--{name}: {self.refused[name]}")
+        return values
 
 
 class OptionValues(dict[str, list[str]]):
@@ -54,26 +73,25 @@ class OptionValues(dict[str, list[str]]):
 
     Parameters
     ----------
-    in_order
+    pairs
         (long name, value) of all options as they came.
     rest
         The words that are no options.
     """
 
-    def __init__(self, in_order: Iterable[tuple[str, str]], rest: Sequence[str] = ()) -> None:
+    def __init__(self, pairs: Iterable[tuple[str, str]], rest: Sequence[str] = ()) -> None:
         super().__init__()
-        self.in_order = list(in_order)
         self.rest = list(rest)
-        for name, value in self.in_order:
+        for name, value in pairs:
             self.setdefault(name, []).append(value)
 
     def last(self, name: str, default: str = "") -> str:
         """Return the last value of an option."""
         return self.get(name, [default])[-1]
 
-    def items_of(self, name: str, default: str = "") -> list[str]:
+    def items_of(self, name: str) -> list[str]:
         """Return the items between commas of the last value."""
-        return [item for item in self.last(name, default).split(",") if item]
+        return [item for item in self.last(name).split(",") if item]
 
     def integer(self, name: str, default: int) -> int:
         """Return the last value of an option that is a whole number, else raise `UsageError`."""
@@ -86,71 +104,6 @@ class OptionValues(dict[str, list[str]]):
     def settings(self) -> dict[str, str]:
         """Return the options of our search, KEY=VALUE each."""
         return registry.key_values(self.get("set", ()), where="--set")
-
-
-def parse(arguments: Sequence[str], options: Sequence[Flag]) -> OptionValues:
-    """Return the options given; as getopt_long does, abbreviations and all.
-
-    Words that are no options are ignored, as Moses' programs do.
-
-    Raises
-    ------
-    UsageError
-        An unknown, refused or ambiguous option, or one without its value.
-    """
-    letters = "".join(o.letter + ":" * o.takes_value for o in options if o.letter)
-    names = [o.name + "=" * o.takes_value for o in options]
-    try:
-        pairs, words = getopt.gnu_getopt(list(arguments), letters, names)
-    except getopt.GetoptError as error:
-        raise UsageError(error.msg) from None
-    by_word = {f"--{o.name}": o.name for o in options}
-    by_word |= {f"-{o.letter}": o.name for o in options if o.letter}
-    values = OptionValues(((by_word[word], value) for word, value in pairs), words)
-    for option in options:
-        if option.name in values and (reason := option.reason("refused")):
-            raise UsageError(f"--{option.name}: {reason}")
-    return values
-
-
-def program(
-    name: str, options: Sequence[Flag]
-) -> Callable[[Callable[[OptionValues], int]], Callable[[Sequence[str]], int]]:
-    """Make a program of a function that takes its options and returns the exit status.
-
-    The program takes its arguments; faults are one line on stderr. Moses' programs end with status
-    1 for wrong usage, `--help` included.
-    """
-    options = (*options, HELP)
-
-    def decorate(work: Callable[[OptionValues], int]) -> Callable[[Sequence[str]], int]:
-        def main(arguments: Sequence[str]) -> int:
-            try:
-                values = parse(arguments, options)
-                if "help" not in values:
-                    return work(values)
-            except UsageError as error:
-                say(f"{name}: {error}")
-            except (errors.PortmertError, ValueError) as error:
-                say(f"{name}: error: {error}")
-                return FAILURE
-            except (MemoryError, RecursionError) as error:
-                say(f"{name}: error: {errors.exhausted(error)}")
-                return FAILURE
-            say(f"usage: {name} [options]")
-            for option in options:
-                words = f"--{option.name}" + (f"|-{option.letter}" if option.letter else "")
-                say(f"[{words}] {option.help}".rstrip())
-            return FAILURE
-
-        return main
-
-    return decorate
-
-
-def say(line: str) -> None:
-    """Print a line on stderr, as all these programs do."""
-    click.echo(line, err=True)
 
 
 def number(value: float) -> str:

@@ -16,12 +16,10 @@ from .. import families
 from ..base import numbers, programs
 from ..base.errors import ConfigError, InputError, ProgramError, counted, faults_at
 from ..components import external, registry
-from ..nbest.moses_dat import DatLists, read_dat
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import TextAnnotator, open_annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
-from ._program import Flag, OptionValues, UsageError, say
 
 NOT_HERE = {
     "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",
@@ -29,14 +27,6 @@ NOT_HERE = {
 }
 """Scorers of Moses that are no metrics here, and why."""
 
-OPTIONS = (
-    Flag("sctype", help="the scorer type (default: that of the score files)"),
-    Flag("scconfig", "c", help="configuration of the scorer"),
-    Flag("scfile", "S", help="scorer data file, repeatable"),
-    Flag("ffile", "F", help="feature data file, repeatable"),
-    Flag("random-seed", "r", help="the random seed (default 0: every run is the same)"),
-)
-"""Options of pro and kbmira, which read score files."""
 FILTER_SECONDS = 600.0
 """A filter that reads and writes nothing for so long hangs: it changes lines, one by one."""
 
@@ -55,8 +45,6 @@ class Scorer:
     source : Path or None
     links : tuple of Path
         Links of the source and each reference.
-    hypothesis_links : Path or None
-        Links of the source and plain text to be evaluated; an n-best list has its own.
     factors : tuple of int
         Which of a token's factors `a|b|c` are scored; empty: all there is.
     annotator : str
@@ -75,7 +63,6 @@ class Scorer:
     lowercase: bool = False
     source: Path | None = None
     links: tuple[Path, ...] = ()
-    hypothesis_links: Path | None = None
     factors: tuple[int, ...] = ()
     annotator: str = ""
     filter: str = ""
@@ -147,47 +134,6 @@ class Scorer:
         return "|".join(parts[factor] for factor in self.factors)
 
 
-def scored_lists(values: OptionValues) -> tuple[DatLists, Scorer]:
-    """Return the lists of all --ffile and --scfile, and their scorer; see `scorer_of`."""
-    features, scores = values.get("ffile", []), values.get("scfile", [])
-    if not features or not scores:
-        raise UsageError("no data to process: give --ffile and --scfile")
-    lists = read_dat(features, scores)
-    return lists, scorer_of(lists, values)
-
-
-def scorer_of(lists: DatLists, values: OptionValues) -> Scorer:
-    """Return the scorer of the statistics in the score files, and print its notes.
-
-    mert-moses.pl appends its --sctype to the last of --mertmertargs, where it gets lost.
-
-    Raises
-    ------
-    InputError
-        Another metric is asked for.
-    """
-    sctype = values.last("sctype", lists.score_name)
-    if sctype.lower() != lists.score_name.lower():
-        raise InputError(
-            f"--sctype {sctype}, but the score files hold statistics of {lists.score_name}; "
-            f"extractor and mert must get the same --sctype"
-        )
-    scorer = read_scorer(sctype, values.last("scconfig"))
-    for note in scorer.notes:
-        say(note)
-    return scorer
-
-
-def scorer_of_options(values: OptionValues) -> Scorer:
-    """Return the scorer of a program's options --sctype, --scconfig, --factors and --filter."""
-    return read_scorer(
-        values.last("sctype", "BLEU"),
-        values.last("scconfig"),
-        factors=values.last("factors"),
-        filter_command=values.last("filter"),
-    )
-
-
 def read_scorer(
     sctype: str, scconfig: str, *, factors: str = "", filter_command: str = "", text: str = ""
 ) -> Scorer:
@@ -195,7 +141,7 @@ def read_scorer(
 
     `scconfig` is `key:value,key:value`: options of the metric; `case:true` or `false`;
     `reflen:closest`, `shortest` or `average` where the metric has it; and, for metrics of word
-    order, `source:FILE`, `reflinks:FILE+FILE`, `hyplinks:FILE`; for metrics that compare syntax
+    order, `source:FILE`, `reflinks:FILE+FILE`; for metrics that compare syntax
     `annotator:NAME:option=value;option=value`. Of several metrics, `BLEU,TER`,
     the weighted mean is scored, `weights:0.7+0.3`, of error rates 1 - rate.
 
@@ -214,7 +160,6 @@ def read_scorer(
     if case not in {"true", "false"}:
         raise ConfigError(f"--scconfig: case:{case}, expected true or false")
     source, links = options.pop("source", ""), options.pop("reflinks", "")
-    hypothesis_links = options.pop("hyplinks", "")
     annotator = options.pop("annotator", "").replace(";", ",")
     name = sctype.lower().replace("_", "-")
     outside = _from_outside(sctype, options)
@@ -242,7 +187,6 @@ def read_scorer(
         lowercase=case == "false",
         source=Path(source) if source else None,
         links=tuple(Path(path) for path in links.split("+") if path),
-        hypothesis_links=Path(hypothesis_links) if hypothesis_links else None,
         factors=_factors(factors),
         annotator=annotator,
         filter=filter_command,

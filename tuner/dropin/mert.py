@@ -1,4 +1,4 @@
-"""Search features.dat and scores.dat for the best weights, as Moses' `mert` does."""
+"""Search lists for the best weights, and print them, as Moses' `mert` does."""
 
 from __future__ import annotations
 
@@ -11,112 +11,17 @@ import numpy as np
 from portmert.metrics._base import FloatArray, Metric
 
 from ..base import errors, numbers, streams
-from ..base.context import using
-from ..base.files import read_lines, write_text
+from ..base.files import read_lines
 from ..base.warn import warn_of
 from ..components import registry
-from ..nbest import model, moses_dat
+from ..nbest import moses_dat
 from ..search import constraints, weight_search
 from ..search.list_statistics import moses_stats
 from ..search.optimizers._base import Optimizer
-from ..search.optimizers.mert import Mert
 from ..search.problem import TuningProblem
 from ..search.stat_table import StatTable
 from ..weights.feature_weights import FeatureNames, FeatureWeights
-from ..weights.weights_file import read_sparse
-from ._program import Flag, OptionValues, UsageError, number, printed_score, program, say
-from ._scorer import scorer_of
-
-NO_STARTS = 3
-"""Exit status where starting points are at fault, as Moses' mert has it."""
-
-OPTIONS = (
-    Flag("pdim", "d", help="number of weights (mandatory)"),
-    Flag("ntry", "n", help="ignored: the search restarts by itself"),
-    Flag("nrandom", "m", help="ignored: the search chooses its directions by itself"),
-    Flag("rseed", "r", help="the random seed (default 0: every run is the same)"),
-    Flag("optimize", "o", help="comma separated features to optimize, as LM0_0 (default all)"),
-    Flag("type", "t", help="powell (default: our search), random-direction, or an optimizer of "
-         "portmert"),
-    Flag("sctype", "s", help="the scorer type (default: that of the score files)"),
-    Flag("scconfig", "c", help="configuration of the scorer"),
-    Flag("scfile", "S", help="comma separated list of scorer data files"),
-    Flag("ffile", "F", help="comma separated list of feature data files"),
-    Flag("ifile", "i", help="comma separated starting point files (default init.opt)"),
-    Flag("sparse-weights", "p", help="weights that sparse features are merged with into one"),
-    Flag("positive", "P", help="comma separated features whose weights must not be negative"),
-    Flag("threads", "T", help="restarts that run at once"),
-    *(Flag(name, help="refused: averages of shards are not made here; portmert tune has replicas")
-      for name in ("shard-count", "shard-size")),
-    Flag("set", help="KEY=VALUE, an option of our search, as searches_per_feature=1600"),
-    Flag("verbose", "v", help="ignored: there is no more to say"),
-)  # fmt: skip
-
-
-@program("mert", OPTIONS)
-def main(values: OptionValues) -> int:
-    """Run the program; return its exit status."""
-    width = values.integer("pdim", -1)
-    if width < 0:
-        raise UsageError("-d is missing: the number of weights")
-    merged = values.last("sparse-weights")
-    files = values.items_of("ifile", "init.opt")
-    try:
-        starts = read_starts(files, width + bool(merged))
-    except errors.PortmertError as error:
-        say(f"mert: error: {error}")
-        return NO_STARTS
-    lists = moses_dat.read_dat(
-        values.items_of("ffile", "features.data"), values.items_of("scfile", "statscore.data")
-    )
-    if merged:
-        lists = merge_sparse(lists, Path(merged))
-    features = sum(size for _, size in lists.feature_names)
-    if features != width + bool(merged):
-        raise errors.InputError(
-            f"-d {width}, but the feature files have {errors.counted(features, 'feature')}: "
-            f"{' '.join(column_names(lists.feature_names))}"
-        )
-    if (starts.lowest > starts.highest).any():
-        say(f"mert: error: {files[0]}: a lowest weight is above the highest one")
-        return NO_STARTS
-    scorer = scorer_of(lists, values)
-    for name, reason in (
-        ("ntry", "our search restarts by itself (--set restarts=N for more)"),
-        ("nrandom", "our search draws random directions by itself"),
-    ):
-        if name in values:
-            say(f"mert: note: --{name} {values.last(name)} is not used: {reason}")
-    with using(threads=max(1, values.integer("threads", 1))):
-        weights, score = find_weights_as_mert(
-            lists,
-            scorer.metric,
-            _optimizer(values, len(lists.features)),
-            starts,
-            active=values.last("optimize").replace(",", " ").split(),
-            positive=values.items_of("positive"),
-            seed=values.integer("rseed", 0),
-        )
-    point = weights.vector(lists.feature_names)
-    say(best_point(point, printed_score(scorer.metric, score)))
-    write_text("weights.txt", "".join(f"{number(value)} " for value in point) + "\n")
-    return 0
-
-
-def _optimizer(values: OptionValues, hypotheses: int) -> Optimizer:
-    """Return the optimizer asked for; on small lists with more restarts, which cost little there.
-
-    With 16 restarts each of twelve seeds found the best known weights of Moses' test `mert.basic`,
-    which has 1000 hypotheses; with two restarts seven did. On ten segments with 4,912 hypotheses
-    one of six seeds ended below Moses' mert with four restarts, none of three with eight.
-    """
-    options = values.settings()
-    optimizer = optimizer_of_type(values.last("type", "powell"), options)
-    # All restarts together search 40,000 hypotheses; larger lists get the usual restarts.
-    restarts = min(16, 40_000 // max(hypotheses, 1))
-    if "restarts" in options or not isinstance(optimizer, Mert) or restarts <= optimizer.restarts:
-        return optimizer
-    return replace(optimizer, restarts=restarts)
+from ._program import number
 
 
 def best_point(point: FloatArray, score: float) -> str:
@@ -157,24 +62,6 @@ def _finite(token: str, path: str | Path) -> float:
         raise errors.InputError(f"{path}: '{token}' is not a number")
     return value
 
-
-def merge_sparse(lists: moses_dat.DatLists, path: Path) -> moses_dat.DatLists:
-    """Return the lists with one feature more: weights times sparse features.
-
-    Raises
-    ------
-    InputError
-        The weights cannot be read.
-    """
-    column: FloatArray = np.zeros(len(lists.features))
-    if lists.sparse is not None:
-        column = model.sparse_scores(lists.sparse, FeatureWeights(read_sparse(path)))
-    names: FeatureNames = (*lists.feature_names, ("SparseMerged", 1))
-    features = np.asfortranarray(np.column_stack([lists.features, column]))
-    return replace(lists, features=features, feature_names=names, sparse=None)
-
-
-# The search, which others call too.
 
 DEFAULT_RANGE = (0.0, 1.0)
 

@@ -167,20 +167,10 @@ class _Merger:
         return DatLists.of(nbest, rows.stats, score_name)
 
 
-def write_features(lists: DatLists, path: Path | str, *, binary: bool = False) -> None:
-    """Write a features.dat, whole or not at all; in Moses' binary form its numbers are float32.
-
-    Raises
-    ------
-    InputError
-        The binary form has no place for sparse features.
-    """
+def write_features(lists: DatLists, path: Path | str) -> None:
+    """Write a features.dat, whole or not at all."""
     columns = [f"{name}_{k}" for name, size in lists.feature_names for k in range(size)]
     header = f"{len(columns)} {' '.join(columns)} "
-    if binary and lists.sparse is not None:
-        raise InputError(f"{path}: Moses' binary form has no sparse features; leave out --binary")
-    if binary:
-        return _write(path, "FEATURES", lists.offsets, lists.features, header)
     lines = _printed(lists.features)
     if lists.sparse is not None:
         sparse = lists.sparse
@@ -195,31 +185,23 @@ def write_features(lists: DatLists, path: Path | str, *, binary: bool = False) -
             line + "".join(entries[offsets[row] : offsets[row + 1]])
             for row, line in enumerate(lines)
         ]
-    return _write(path, "FEATURES", lists.offsets, lines, header)
+    _write(path, "FEATURES", lists.offsets, lines, header)
 
 
-def write_scores(lists: DatLists, path: Path | str, *, binary: bool = False) -> None:
-    """Write a scores.dat, whole or not at all; in Moses' binary form its numbers are float32."""
+def write_scores(lists: DatLists, path: Path | str) -> None:
+    """Write a scores.dat, whole or not at all."""
     header = f"{lists.stats.shape[1]} {lists.score_name}"
-    rows = lists.stats if binary else _printed(lists.stats)
-    _write(path, "SCORES", lists.offsets, rows, header)
+    _write(path, "SCORES", lists.offsets, _printed(lists.stats), header)
 
 
 def _write(
-    path: Path | str, kind: str, offsets: IntArray, rows: Sequence[str] | FloatArray, header: str
+    path: Path | str, kind: str, offsets: IntArray, lines: Sequence[str], header: str
 ) -> None:
-    """Write the lines of a text, or a table in the binary form."""
-    form = "BIN" if isinstance(rows, np.ndarray) else "TXT"
     with writing(path) as out:
         for segment, (begin, end) in enumerate(pairwise(offsets)):
-            block = rows[begin:end]
-            out.write(f"{kind}_{form}_BEGIN_0 {segment} {end - begin} {header}\n".encode())
-            if isinstance(block, np.ndarray):
-                tiny = np.abs(block) < np.finfo(np.float32).tiny  # a block of these reads as int32
-                out.write(np.where(tiny, 0.0, block).astype("<f4").tobytes())
-            else:
-                out.write("".join(f"{line}\n" for line in block).encode())
-            out.write(f"{kind}_{form}_END_0\n".encode())
+            out.write(f"{kind}_TXT_BEGIN_0 {segment} {end - begin} {header}\n".encode())
+            out.write("".join(f"{line}\n" for line in lines[begin:end]).encode())
+            out.write(f"{kind}_TXT_END_0\n".encode())
 
 
 def _printed(table: NDArray[Any]) -> list[str]:

@@ -12,7 +12,7 @@ from portmert.metrics._shared import flat
 from ..base.errors import InputError, counted
 from ..base.warn import notice
 from .merging import ListArrays, Merger, empty_rows
-from .model import NBest, taken
+from .model import NBest
 from .readers._base import Reader
 from .readers.moses import MosesReader
 from .records import ListFile, SegmentNames, read_list
@@ -87,12 +87,6 @@ def read_nbest(
         merger.add(arrays)
         del arrays
     return merger.finish(vocabulary, segments, names)
-
-
-def read_first_hypotheses(path: Path, vocabulary: _base.Vocabulary, *, segments: int) -> NBest:
-    """Read a Moses list's first hypothesis of each segment: the decoder's own output."""
-    nbest = read_nbest([path], vocabulary, segments=segments)
-    return taken(nbest, nbest.offsets[:-1], np.arange(segments + 1))
 
 
 def merge(lists: Sequence[NBest]) -> NBest:

@@ -572,8 +572,7 @@ def _check_needs(experiment: Experiment) -> None:
     elif statistics.needs_of([metric]):
         raise ConfigError(
             f"{experiment.path}: metric {metric.name()} compares syntax; give an [annotator] that "
-            f'tags or parses, as name = "udpipe" and model = "FILE" (`portmert annotate train` '
-            f"makes a model)"
+            f'tags or parses, as name = "udpipe" and model = "FILE"'
         )
 
 

@@ -19,6 +19,8 @@ from ..base.warn import collected_warnings, notice, warn
 from ..decoders._base import Decoding
 from ..nbest.model import NBest
 from ..nbest.read import read_nbest
+from ..search.list_statistics import statistics_table
+from ..search.stat_table import StatTable
 from ..search.unseen import scores_without_folds
 from ..texts.annotator import TextAnnotator, open_annotator
 from ..texts.corpus import References, read_references
@@ -237,6 +239,13 @@ class Evaluator:
         """Return a list with texts as the metric sees them, and a function that annotates them."""
         scored, annotate = self.preparation.lazily(nbest.texts)
         return replace(nbest, texts=scored), annotate
+
+    def statistics(self, nbest: NBest) -> StatTable:
+        """Return the statistics of all hypotheses of a list of the dev set."""
+        scored, annotate = self.for_metric(nbest)
+        return statistics_table(
+            scored, self.references, self.experiment.metric, annotate=annotate, check=False
+        )
 
     @cached_property
     def _held_out_references(self) -> References:

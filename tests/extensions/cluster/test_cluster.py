@@ -42,7 +42,7 @@ LINES = [" ".join((*words, str(n))) for n in range(8) for words in SENTENCES]
 
 
 def crossval(folder, executor):
-    run("crossval", *LISTS, "--optimizer", QUICK, "--splits", 3, "--seeds", 2, "--no-timing",
+    run("crossval", *LISTS, "--optimizer", QUICK, "--splits", 3, "--seeds", 2,
         "--out-dir", folder, "--executor", executor)  # fmt: skip
     return files(folder)
 
@@ -163,7 +163,7 @@ def test_metrics_of_syntax_are_annotated_by_workers_before_they_search(tmp_path,
         result = run(
             "crossval", *LISTS[:8], "--metric", "hwcm", "--annotator", f"udpipe:model={udpipe()}",
             "--annotation-cache", tmp_path / name, "--optimizer", QUICK, "--splits", 2,
-            "--no-timing", "--executor", executor,
+            "--executor", executor,
         )  # fmt: skip
         return result.stdout, result.stderr
 
@@ -402,7 +402,7 @@ def test_a_scheduler_that_is_killed_ends_the_command_which_can_be_resumed(tmp_pa
     try:
         threading.Thread(target=kill_after_a_cell).start()
         said = fault("crossval", *LISTS, "--optimizer", QUICK, "--splits", 3, "--seeds", 2,
-                     "--no-timing", "--out-dir", folder, "--executor", f"dask:{name}")  # fmt: skip
+                     "--out-dir", folder, "--executor", f"dask:{name}")  # fmt: skip
         assert "the scheduler is gone" in said
         assert "start the same command again" in said
     finally:

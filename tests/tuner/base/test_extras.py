@@ -25,7 +25,6 @@ SHEETS = """humaneval make a=text b=text --ref text --source text --judge x --eq
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        ("syntax", "annotate train --treebank text --out model"),
         ("people", SHEETS),
     ],
 )

@@ -19,6 +19,7 @@ from portmert.tuner.components.external import CommandMetric
 from portmert.tuner.nbest.model import featured
 from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_port import EXAMPLE
+from tests.support.places import SERVED
 from tests.support.strategies_metrics import batch_of
 
 PROGRAM = """\
@@ -179,7 +180,8 @@ def test_program_that_talks_unasked(tmp_path):
     metric = CommandMetric(program(tmp_path, text))
     metric.process._start()
     with selectors.DefaultSelector() as selector:
-        selector.register(metric.process._started.stdout, selectors.EVENT_READ)
+        stdout = metric.process._started._process.stdout
+        selector.register(stdout, selectors.EVENT_READ)
         assert selector.select(30)
     assert "wrote 'METEOR version 1.5', before it was asked" in fails(
         metric, texts_batch(["a"], ["a"])
@@ -230,7 +232,7 @@ def test_no_shell_reads_the_command(tmp_path):
 @pytest.mark.parametrize("name", ["bleu", "bleu:smooth=add1,max_order=2", "chrf"])
 def test_served_metric_is_the_metric(name, closed):
     metric = registry.metric(name)
-    outside = closed(registry.metric(f"command:{sys.executable} -m portmert serve-metric {name}"))
+    outside = closed(registry.metric(f"command:{sys.executable} {SERVED} {name}"))
     batch = batch_of(EXAMPLE)
     stats = compute_stats(outside, batch)
     assert stats.tobytes() == compute_stats(metric, batch).tobytes()
@@ -239,7 +241,7 @@ def test_served_metric_is_the_metric(name, closed):
 
 def test_served_port_gets_its_links(closed):
     metric = registry.metric("port")
-    command = f"{sys.executable} -m portmert serve-metric port"
+    command = f"{sys.executable} {SERVED} port"
     outside = closed(registry.metric(f"command+links:{command}"))
     assert outside.needs == {"links"}
     assert registry.metric("command:x").needs == frozenset()

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from portmert.tuner.components.formula import Formula, is_formula, parse
 from tests.support.cli import run
+from tests.support.examples import examples
 from tests.support.strategies_metrics import batch_of, corpora
 
 NAMES = ("bleu", "qmean", "port")
@@ -169,7 +170,7 @@ def trees():
     )
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(trees(), st.lists(st.floats(0.01, 1), min_size=3, max_size=3))
 def test_value_is_python_s_own_and_survives_its_signature(text, scores):
     try:

@@ -163,7 +163,7 @@ def test_scores_that_are_not_weights_times_features_may_be_ignored(tmp_path, mon
         ("nan", "answer 1 is not JSON (NaN is no number of JSON)"),
         ("junk", "column 2 (char 1)): '{'id': 0}'"),
         ("no-feature", "no feature lm, which has a weight"),
-        ("endless", "characters, without an end of line"),
+        ("endless", "bytes, without an end of line"),
     ],
 )
 def test_a_faulty_program_that_stays_is_one_line(fault, message, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
@@ -14,6 +14,7 @@ from portmert.tuner.base.errors import InputError
 from portmert.tuner.decoders.recorded import Recorded, best_rows
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.support.examples import examples
 
 FIRST = """0 ||| a b ||| LM0= -1 TM0= -4 -1 ||| 0 ||| 0-0
 0 ||| a c ||| LM0= -3 TM0= -1 -1 tag_x= 1 ||| 0 ||| 0-1
@@ -125,7 +126,7 @@ def test_no_list_is_a_wrong_call():
         Recorded(lists=())
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=6), min_size=1, max_size=5),
     st.integers(1, 7),

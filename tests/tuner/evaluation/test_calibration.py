@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 
 from portmert.tuner.evaluation.significance import corrected_p, holm
-from tests.bench.calibration import TESTS, calibrated, covering, estimated
+from research.calibration import TESTS, calibrated, covering, estimated
 
 DEAR = ("`compare`, three", "`rerank-tune`", "`metaeval`")
 EXACT = [

@@ -31,6 +31,7 @@ from portmert.tuner.nbest.read import merge, read_nbest
 from portmert.tuner.texts import _token_kernels as kernels
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.oracles import nbest as oracle
+from tests.support.examples import examples
 from tests.support.places import MOSES, needs
 from tests.support.strategies_nbest import nbest_texts
 
@@ -97,7 +98,7 @@ def same(a, b):
 # The number reader
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(st.integers(0, 2**64 - 1))
 def test_number_of_any_float64_printed_shortest_is_that_float64(bits):
     value = struct.unpack("d", struct.pack("Q", bits))[0]
@@ -106,7 +107,7 @@ def test_number_of_any_float64_printed_shortest_is_that_float64(bits):
     assert number == value or not exact
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(
     st.integers(0, 10**18 - 1),
     st.integers(0, 18),
@@ -123,7 +124,7 @@ def test_number_is_rounded_as_python_rounds(digits, point, e, exponent, sign):
     assert number == float(text)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.integers(2**52, 2**53 - 1), st.integers(0, 5))
 def test_number_half_way_between_two_floats_goes_to_even(mantissa, shift):
     text = str((2 * mantissa + 1) << shift)
@@ -654,7 +655,7 @@ def test_moses_tuned_list_gives_its_own_best():
     assert found == [line.strip() for line in (MERT / "test.out").read_text().splitlines()]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(nbest_texts(lists=1), st.data())
 def test_damaged_list_is_read_or_refused_in_one_line(tmp_path_factory, texts, data):
     """No damage ends in anything but an InputError that names the file."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gzip
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -357,17 +356,6 @@ def test_written_files_are_of_the_form_of_moses(tmp_path):
     write_scores(lists, tmp_path / "s")
     assert (tmp_path / "f").read_text() == FEATURES.replace("-0 ", "0 ")
     assert (tmp_path / "s").read_text() == SCORES
-    write_features(lists, tmp_path / "f", binary=True)
-    write_scores(lists, tmp_path / "s", binary=True)
-    assert (tmp_path / "f").read_bytes() == binary(FEATURES.replace("-0 ", "0 "), "<f4")
-    assert (tmp_path / "s").read_bytes() == binary(SCORES, "<f4")
-
-
-def test_numbers_too_small_for_32_bits_are_0_in_the_binary_form(tmp_path):
-    lists = replace(read(tmp_path, (FEATURES, SCORES)), stats=np.full((3, 2), 1e-40))
-    write_features(lists, tmp_path / "f", binary=True)
-    write_scores(lists, tmp_path / "s", binary=True)
-    assert not read_dat([tmp_path / "f"], [tmp_path / "s"]).stats.any()  # read as int32, 71362
 
 
 def test_as_many_feature_files_as_score_files():

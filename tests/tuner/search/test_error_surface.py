@@ -1,8 +1,9 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.search.error_surface import pieces
+from tests.support.examples import examples
 
 
 def value_at(steps, values, point):
@@ -19,7 +20,7 @@ def step_functions(draw):
 
 
 @given(step_functions(), st.floats(0.5, 30), st.integers(2, 12))
-@settings(max_examples=300)
+@examples(300)
 def test_pieces_are_the_function_itself_within_the_window(function, reach, most):
     steps, values = function
     ends, scores = pieces(steps, values, reach, most)

@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.search import _line_search_kernels as kernels
 from tests.oracles import search as slow
+from tests.support.examples import examples
 
 WINDOW = (-1000.0, 1000.0)
 
@@ -85,7 +86,7 @@ small = st.integers(-4, 4)
 lines = st.lists(st.tuples(small, small), min_size=1, max_size=12)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(lines, st.integers(-6, 0), st.integers(1, 6))
 def test_envelope_equals_its_twin(pairs, low, high):
     slopes, intercepts = zip(*pairs, strict=True)
@@ -95,7 +96,7 @@ def test_envelope_equals_its_twin(pairs, low, high):
     assert starts == pytest.approx([float(step) for _, step in expected], abs=1e-12)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1))
 def test_envelope_wins_everywhere_on_random_lines(size, seed):
     # A certificate: at every interval's middle the winner named is the highest line.
@@ -116,7 +117,7 @@ def random_features(rng, segments, features):
     return np.ascontiguousarray(rng.normal(size=(features, offsets[-1]))), offsets
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.floats(0.01, 3.0))
 def test_reachable_keeps_all_that_can_win_in_the_ball(seed, features, radius):
     rng = np.random.default_rng(seed)
@@ -144,7 +145,7 @@ def test_reachable_keeps_just_what_can_win_in_one_dimension():
         assert kept.tolist() == expected
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.booleans())
 def test_weighted_sums_are_weights_times_features(seed, features, fixed):
     rng = np.random.default_rng(seed)
@@ -173,7 +174,7 @@ def test_cumulate_by_hand():
     assert sums.ravel().tolist() == [101.0, 1001.0, 1010.0]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_envelopes_are_those_of_each_segment_by_itself(seed, features):
     rng = np.random.default_rng(seed)
@@ -196,7 +197,7 @@ def test_envelopes_are_those_of_each_segment_by_itself(seed, features):
     assert work[2][:count] == pytest.approx([step for _, step in expected], abs=1e-12)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
 def test_deviations_are_distances_from_the_mean(seed, features):
     rng = np.random.default_rng(seed)
@@ -237,7 +238,7 @@ def middles_of_the_best(ends, values, tie, outer):
         yield 0.0 if len(values) == 1 else (low + high) / 2
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(st.integers(-9, 9), min_size=2, max_size=8)
     .map(sorted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.dataclasses import dataclass
 
@@ -31,6 +31,7 @@ from portmert.tuner.weights.feature_weights import (
     read_penalised_weights,
     read_weights,
 )
+from tests.support.examples import examples
 
 # A model that adds log-probabilities prefers the short hypothesis: -2 > -3; per token the long one
 # is better: -3 / 6 > -2 / 2. From alpha = log(3 / 2) / log(6 / 2) = 0.369 on it wins.
@@ -104,7 +105,7 @@ def test_fixed_alpha_is_taken_and_start_score_is_of_the_start(lists):
     assert found.start_score == found.score == pytest.approx(1.0)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.floats(-1, 3), st.floats(0.01, 2), st.floats(0.05, 1))
 def test_search_of_a_hill_comes_near_its_top(top, low_width, high_width):
     penalty = LengthPenalty(top - low_width, top + high_width)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Metric
@@ -14,6 +14,7 @@ from portmert.tuner.search.line_search import LineSearch, smoothed
 from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from tests.oracles import search as slow
+from tests.support.examples import examples
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def problems(draw):
     return matrix, offsets, stats, weights, direction
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(problems())
 def test_search_finds_what_exhaustive_rescoring_finds(drawn):
     matrix, offsets, stats, weights, direction = drawn
@@ -174,7 +175,7 @@ def test_search_finds_what_exhaustive_rescoring_finds(drawn):
     assert point.objective == pytest.approx(total[0] / total[1], abs=1e-12)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(problems())
 def test_search_within_a_ball_is_the_same_with_and_without_what_cannot_win(drawn):
     matrix, offsets, stats, weights, direction = drawn

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from portmert.tuner.search.line_search import LineSearch
 from portmert.tuner.search.optimizers import coordinate
 from portmert.tuner.search.problem import Prior, TuningProblem
 from portmert.tuner.search.stat_table import StatTable
+from tests.support.examples import examples
 from tests.tuner.search.test_line_search import Share
 
 PRIOR = Prior(0.5, np.array([3.0, 4.0]), np.ones(2))
@@ -52,7 +53,7 @@ def test_nothing_is_pulled_to_weights_of_0():
 vectors = st.lists(st.integers(-4, 4).map(float), min_size=3, max_size=3).filter(any).map(np.array)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(vectors, vectors, vectors, st.lists(st.floats(-9, 9), min_size=1, max_size=5))
 def test_along_a_line_it_is_the_penalty_of_each_step(toward, weights, direction, steps):
     prior = Prior(0.7, toward, np.array([1.0, 0.5, 3.0]))
@@ -67,7 +68,7 @@ def test_along_a_line_it_is_the_penalty_of_each_step(toward, weights, direction,
             assert lowest <= prior.penalty(weights + step * direction) + 1e-9
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(vectors, vectors)
 def test_gradient_is_the_slope_of_the_penalty(toward, weights):
     spread = np.array([1.0, 0.5, 3.0])
@@ -91,7 +92,7 @@ def random_problem(seed, strength):
     return bare, pulled, weights, direction
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-3, 0.1, 2.0]))
 def test_a_line_search_weighs_the_prior_in_each_interval(seed, strength):
     bare, pulled, weights, direction = random_problem(seed, strength)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import portmert
@@ -33,6 +33,7 @@ from portmert.tuner.texts.prepare import Preparation
 from portmert.tuner.texts.statistics import needs_of
 from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights
+from tests.support.examples import examples
 from tests.support.fake_annotator import FakeAnnotator
 
 QUICK = registry.optimizer("mert", {"searches_per_feature": 60})
@@ -284,7 +285,7 @@ def test_oracle_by_hand():
     assert score == pytest.approx(4 / 7)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 2**32 - 1))
 def test_oracle_is_never_worse_than_where_it_begins(seed):
     rng = np.random.default_rng(seed)

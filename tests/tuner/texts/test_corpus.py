@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.aligners._base import counts_from_one, parse_links
@@ -8,6 +8,7 @@ from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.texts import corpus
+from tests.support.examples import examples
 from tests.support.places import SHARED, needs
 
 
@@ -117,7 +118,7 @@ def test_read_links_names_both_numbers_of_lines(tmp_path):
         max_size=5,
     )
 )
-@settings(max_examples=200)
+@examples(200)
 def test_read_links_reads_what_was_written(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("links") / "a"
     path.write_text("".join(" ".join(f"{i}-{j}" for i, j in row) + "\n" for row in rows))

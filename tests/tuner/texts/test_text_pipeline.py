@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
@@ -19,6 +19,7 @@ from portmert.tuner.texts.text_pipeline import (
     unknown_tokens,
     untokenised,
 )
+from tests.support.examples import examples
 
 SENTENCES = ["the cat sat on the mat .", "a dog ran home , fast", "cats and dogs ran"] * 40
 
@@ -271,7 +272,7 @@ def test_links_through_a_model(model):
 WORD = st.text("ab,.1é我", min_size=1, max_size=4)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(WORD, max_size=6), st.sampled_from(["13a", "intl", "char", "zh"]))
 def test_links_to_every_token_stay_on_their_characters(words, step):
     """Each token linked to a source word of its own: new tokens in order carry the same order."""
@@ -302,7 +303,7 @@ def linked_texts(draw):
     return rows, links
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(linked_texts(), st.sampled_from(["debpe", "char", "debpe,char", "lowercase,debpe"]))
 def test_links_of_many_texts_are_those_of_each(texts_and_links, steps):
     rows, links = texts_and_links
@@ -317,7 +318,7 @@ def test_links_of_many_texts_are_those_of_each(texts_and_links, steps):
         assert found.links.row(row).tolist() == [list(pair) for pair in sorted(expected)]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(WORD, max_size=5))
 def test_shared_characters_of_the_same_words_is_the_diagonal(words):
     assert shared_characters(words, words) == [(k, k) for k in range(len(words))]

@@ -6,12 +6,13 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.numbers import LARGEST, parse_number
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.support.examples import examples
 from tests.support.places import MOSES, needs
 
 INI = """# MERT optimized configuration
@@ -67,7 +68,7 @@ def test_json_ignores_other_keys(tmp_path):
     assert dict(read(tmp_path, text).values) == {"LM0": (0.5,), "D0": (1.0,), "TM0": (1.0, 2.5)}
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.dictionaries(
         st.text(st.characters(codec="utf-8"), min_size=1),

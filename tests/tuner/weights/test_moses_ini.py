@@ -1,13 +1,14 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.numbers import LARGEST
 from portmert.tuner.weights.feature_weights import read_weights
 from portmert.tuner.weights.moses_ini import MosesIni, read_moses_ini
+from tests.support.examples import examples
 from tests.support.places import MOSES, needs
 
 INI = """# a comment
@@ -97,7 +98,7 @@ def test_windows_line_ends_and_bytes_that_are_not_utf_8_stay(tmp_path):
     )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.floats(-LARGEST, LARGEST), min_size=5, max_size=5))
 def test_what_is_written_reads_back(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("ini") / "moses.ini"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...base.errors import counted
 from ...texts.annotator import faulty_word, heads_fault
-from . import _meaning, _role_rules
+from . import _meaning
 from ._meaning import Fault
 
 NOTHING = ("_", "-", "", "*")
@@ -131,18 +131,14 @@ def _sentence(form: Form, rows: list[Row]) -> _meaning.Analysed:
             raise Fault(row.line, "the word is empty")
     first = rows[0].line
     with _meaning.at(first):
-        propositions = (
-            _by_heads(form, rows, words) if form.head >= 0 else _by_spans(form, rows, words)
-        )
+        propositions = _by_heads(form, rows) if form.head >= 0 else _by_spans(form, rows, words)
         roles = _meaning.roles_tree(propositions)
     return _meaning.Analysed(
         first, words, () if any(tag in NOTHING[:3] for tag in tags) else tags, roles
     )
 
 
-def _by_heads(
-    form: Form, rows: list[Row], words: tuple[str, ...]
-) -> Iterator[_meaning.Proposition]:
+def _by_heads(form: Form, rows: list[Row]) -> Iterator[_meaning.Proposition]:
     predicates = [
         place for place, row in enumerate(rows) if row.columns[form.predicate] not in NOTHING
     ]
@@ -162,7 +158,10 @@ def _by_heads(
         links.append((head, "_"))
     if bad := faulty_word(tuple(links)):
         raise Fault(rows[bad - 1].line, heads_fault(tuple(links)))
-    sentence = _role_rules.Sentence(words, tuple(links))
+    below: list[list[int]] = [[] for _ in rows]
+    for place, (head, _) in enumerate(links):
+        if head:
+            below[head - 1].append(place)
     for number, predicate in enumerate(predicates):
         arguments: list[_meaning.Argument] = []
         for place, row in enumerate(rows):
@@ -171,8 +170,19 @@ def _by_heads(
                 continue
             # A noun may be its own argument: it stands for itself.
             is_predicate = place == predicate
-            arguments.append((role, (place,) if is_predicate else sentence.span(place, predicate)))
+            arguments.append((role, (place,) if is_predicate else _span(below, place, predicate)))
         yield predicate, tuple(arguments)
+
+
+def _span(below: list[list[int]], place: int, without: int) -> tuple[int, ...]:
+    """Return a word and the words below it, in order, but not `without` and those below that."""
+    span, todo = [], [place]
+    while todo:
+        word = todo.pop()
+        if word != without:
+            span.append(word)
+            todo += below[word]
+    return tuple(sorted(span))
 
 
 def _by_spans(

@@ -14,8 +14,6 @@ from . import _conllu, _tokens, _workers
 from ._conllu import Tagset
 
 LIBRARY = "ufal.udpipe"
-TRAIN = "portmert annotate train --treebank TREEBANK.conllu --out {model}"
-"""The command that makes a model."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +53,7 @@ class Udpipe(_workers.LibraryAnnotator):
 
     def _hashed(self) -> list[Path | str]:
         if not self.model.is_file():
-            raise AnnotatorError(
-                f"{self.model}: no such model; train one with: {TRAIN.format(model=self.model)}"
-            )
+            raise AnnotatorError(f"{self.model}: no such model; give one of UDPipe 1")
         return [self.model]
 
 
@@ -71,10 +67,7 @@ def load(options: dict[str, Any]) -> _workers.Parse:
     """
     model = import_module(LIBRARY).Model.load(options["model"])
     if model is None:
-        raise AnnotatorError(
-            f"{options['model']}: no model of UDPipe 1, or a damaged one; train one with: "
-            f"{TRAIN.format(model='MODEL')}"  # not over a file that may be something else
-        )
+        raise AnnotatorError(f"{options['model']}: no model of UDPipe 1, or a damaged one")
     return lambda sentences, request: [
         _annotation(model, options, sentence, request) for sentence in sentences
     ]

@@ -20,7 +20,7 @@ from ...texts.annotator import Annotator
 from ...texts.prepare import Preparation, Prepare
 from ...texts.statistics import needs_of, notices
 from ...texts.text_pipeline import TextPipeline
-from ..history import dev_set, run_history
+from ..history.run_history import metric_of, read_history
 from ..significance import Resampling
 from . import differences
 from . import scores as tables
@@ -78,8 +78,6 @@ class _Inputs:
         By their labels.
     materials
         The texts under each set of links, or once without links.
-    annotator
-        The annotator of the first run that has one.
     """
 
     systems: Sequence[NamedSystem]
@@ -87,7 +85,6 @@ class _Inputs:
     metrics: dict[str, Metric]
     preparation: Preparation
     materials: Sequence[Material]
-    annotator: Annotator | None
 
 
 def compare_systems(request: CompareRequest) -> dict[str, Any]:
@@ -116,11 +113,7 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
         for x in runs_compared
         if x.folder is not None and (x.inputs is None or x.inputs.config is not None)
     }
-    tools = dev_set.ScoringTools([*folders.values()], request.prepare, inputs.annotator)
-    runs = [
-        run_history.read_history(folder, name=name, metrics=inputs.metrics, tools=tools)
-        for name, folder in folders.items()
-    ]
+    runs = [read_history(folder, name=name) for name, folder in folders.items()]
     counted = tables.count(inputs.materials[0], inputs.metrics)
     counted += request.test.statistics
     _warn_of_doubts(inputs.materials[0], counted)
@@ -155,7 +148,7 @@ def _read(request: CompareRequest, folder: Path) -> _Inputs:
                 f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
             )
         metrics = {label: metric for label, metric in metrics.items() if metric not in linked}
-    return _Inputs(systems, test, metrics, preparation, materials, annotator)
+    return _Inputs(systems, test, metrics, preparation, materials)
 
 
 def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted]) -> dict[str, Any]:
@@ -236,14 +229,14 @@ def _metrics_and_preparation(
         if system.tuned_on is None:
             continue
         try:
-            metric = dev_set.metric_of(system.tuned_on)
+            metric = metric_of(system.tuned_on)
             if metric in metrics.values():
                 continue
             label = registry.label(metric)
             prepared({label: metric})
             if needs_of([metric]) and request.prepare is None:
                 continue
-        except (dev_set.UnknownDevSet, InputError, ProgramError) as reason:
+        except (InputError, ProgramError) as reason:
             notice(f"not scored with what {system.name} was tuned on: {reason}")
         else:
             metrics[label] = metric

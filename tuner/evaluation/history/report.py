@@ -11,7 +11,6 @@ import portmert
 from portmert.metrics._display import NOTHING
 
 from ...base.tables import Block, Table
-from ...search.error_surface import Surface
 from ..document import Chart, ChartChoice, Heading, Paragraph, Series
 from ..formatting import ShownMetric
 
@@ -30,8 +29,6 @@ COLUMNS = (
 """The meaning of the columns of an iteration."""
 MAX_FEATURES = 40
 """Features in a chart of weights; the table below it has all."""
-EXACT = ("mert", "coordinate", "powell", "random-directions")
-"""Optimizers that search a line exactly."""
 
 
 def as_json(runs: Sequence[Run], test: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -120,15 +117,7 @@ def blocks_of_runs(runs: Sequence[Run], systems: Sequence[str] = ()) -> list[Blo
         blocks += [_named(_iterations(run, replica), run, runs) for replica in run["replicas"]]
     blocks.append(Paragraph(COLUMNS))
     blocks += [_named(_weights(run), run, runs) for run in runs if run["weights"]]
-    blocks += [
-        Paragraph(note if len(runs) == 1 else f"{run['name']}: {note}", "note")
-        for run in runs
-        for note in run["notes"]
-    ]
-    surfaces = [_surface(colour, run) for colour, run in colored if run["slices"]]
-    if surfaces:
-        blocks += [Heading("Error surface"), Paragraph(_surface_note(runs)).only("page")]
-    return [*blocks, *surfaces]
+    return blocks
 
 
 def _named(table: Table, run: Run, runs: Sequence[Run]) -> Table:
@@ -139,11 +128,7 @@ def _named(table: Table, run: Run, runs: Sequence[Run]) -> Table:
 
 def _iterations(run: Run, replica: Replica) -> Table:
     """Return a row for each iteration of one tuning."""
-    tuned_on, displays = _metric(run), run["displays"] or {}
-    metrics = [
-        ShownMetric.of({**displays[label], "label": label})
-        for label in displays if label != run["metric"]
-    ]  # fmt: skip
+    tuned_on = _metric(run)
     held_out = any(p["held_out_score"] is not None for r in run["replicas"] for p in r["passes"])
     scores = {
         f"dev {tuned_on.directed}": "dev_score",
@@ -157,13 +142,11 @@ def _iterations(run: Run, replica: Replica) -> Table:
             *("" if iteration[x] is None else str(iteration[x]) for x in ("hypotheses", "new")),
             *(_shown_or_blank(iteration[key], tuned_on) for key in scores.values()),
             "" if iteration["change"] is None else f"{iteration['change']:.4f}",
-            *(_shown_or_blank((iteration["scores"] or {}).get(x.label), x) for x in metrics),
         ]
         for iteration in replica["passes"]
     ]
     state = replica["stopped"] or replica["doing"]
     headers = ["iteration", "hypotheses", "new", *scores, "change"]
-    headers += [f"dev {metric.directed}" for metric in metrics]
     title = f"{replica['name']}: {replica['state']}" + (f" ({state})" if state else "")
     return Table(title, headers, rows, left=0)
 
@@ -182,27 +165,6 @@ def _weights(run: Run) -> Table:
         for row in run["weights"]
     ]
     return Table(title, ["feature", *columns.values()], rows, label=f"weights-{run['name']}")
-
-
-def _surface_note(runs: Sequence[Run]) -> str:
-    """Return what an error surface is, and whether the optimizers search for its peak."""
-    lines = []
-    for name in dict.fromkeys(run.get("optimizer", "") for run in runs):
-        searches = "does not search for its peak: it learns from single hypotheses"
-        if name in EXACT:
-            searches = "searches for its peak"
-        elif name == "bagged":
-            searches = (
-                "does not search for its peak, but for weights that score high on segments it "
-                "has not learnt from"
-            )
-        lines += [f" The optimizer {name} {searches}."] if name else []
-    return (
-        f"The score of the best hypotheses in all lists while one weight changes and the others "
-        f"stay: the exact function. The dashed line marks the weight after tuning."
-        f"{''.join(lines)} If the surface is ragged beside its peak, the weights owe something to "
-        f"chance. If it is flat, the feature does not matter there."
-    )
 
 
 # Charts.
@@ -292,32 +254,17 @@ def _weights_chart(runs: Colored) -> Chart:
 
 
 def _dev_choices(runs: Colored) -> list[ChartChoice]:
-    """Return the dev score of each iteration on the metric tuned on and on all others."""
-    iterations = [x for _, run in runs for replica in run["replicas"] for x in replica["passes"]]
-    labels = dict.fromkeys(label for x in iterations for label in x["scores"] or {})
-    tuned = dict.fromkeys(run["metric"] for _, run in runs)
-    displays = {
-        label: display for _, run in runs for label, display in (run["displays"] or {}).items()
-    }
-    choices = [
-        _choice(label, runs, displays.get(label, {}))
-        for label in sorted(labels, key=lambda label: label not in tuned)
-    ]
-    for metric in tuned:
-        same = [(colour, run) for colour, run in runs if run["metric"] == metric]
-        if metric not in labels:
-            label = f"{metric} (tuned on)"
-            choices.append(_choice(label, same, same[0][1], "dev_score"))
-    choices.append(_choice("held out", runs, runs[0][1], "held_out_score"))
+    """Return the dev score of each iteration on each metric tuned on, and held out."""
+    choices = []
+    for name in dict.fromkeys(run["metric"] for _, run in runs):
+        same = [(colour, run) for colour, run in runs if run["metric"] == name]
+        choices += [_choice(name, same, "dev_score"), _choice("held out", same, "held_out_score")]
     return [choice for choice in choices if choice.series]
 
 
-def _choice(label: str, runs: Colored, display: Mapping[str, Any], key: str = "") -> ChartChoice:
-    """Return the shown scores of all iterations: those of a key, else of a metric in `scores`."""
-    metric = ShownMetric.of({**display, "label": label})
-    series = _series(
-        runs, lambda x: metric.charted(x[key] if key else (x["scores"] or {}).get(label))
-    )
+def _choice(label: str, runs: Colored, key: str) -> ChartChoice:
+    metric = ShownMetric.of({**runs[0][1], "label": label})
+    series = _series(runs, lambda iteration: metric.charted(iteration[key]))
     return ChartChoice(metric.directed, series, metric.in_percent)
 
 
@@ -339,22 +286,3 @@ def _projected_choices(runs: Colored) -> list[ChartChoice]:
             label = f"{_name(run, replica)} ({metric.directed})"
             choices.append(ChartChoice(label, series, run["in_percent"]))
     return [choice for choice in choices if choice.series]
-
-
-def _surface(colour: int, run: Run) -> Chart:
-    """Return the exact error surface along each weight."""
-    metric, choices = _metric(run), []
-    # The feature that moves model scores most comes first.
-    heaviest = sorted(run["slices"], key=lambda piece: -Surface(**piece).importance)
-    for piece in heaviest:
-        scores = [metric.charted(score) for score in (*piece["scores"], piece["scores"][-1])]
-        points = list(zip(piece["ends"], scores, strict=True))
-        series = _line(run["metric"], colour, 0, points)
-        choices.append(
-            ChartChoice(piece["feature"], series, run["in_percent"], marker=piece["weight"])
-        )
-    of_replica = f" of {run['sliced']}" if len(run["replicas"]) > 1 else ""
-    title = f"{run['name']}: {metric.directed} along one weight{of_replica}"
-    caption = "Weights are the decoder's own, not scaled."
-    y = f"dev {metric.directed}"
-    return Chart(f"surface-{colour}", "steps", title, choices, caption, x="weight", y=y)

@@ -6,11 +6,9 @@ history may be read at any moment; it ends where the run is. It is plain data:
 run
     `name` of its system in a comparison; `metric`, the name of the metric tuned on, and its
     `signature`; `state`: `finished`, `running`, or `interrupted`; `features`, names in the order
-    of all weights; `replicas`; `weights`; `slices` for the replica with the best dev score, named
-    in `sliced` (empty if its data are gone); `displays`: label of each metric in the scores of
-    passes -> the fields of its `Display`; `result`, the scores `dev` and `test` of the weights it
+    of all weights; `replicas`; `weights`; `result`, the scores `dev` and `test` of the weights it
     ended with, and `start_test` of those it began with (None before the end; the scores of the
-    test set are None without one); `notes`: what could not be read or measured, and why.
+    test set are None without one).
 replica
     One tuning: its `name` (`replica 2`, or the run's name) and `state`; `doing`, the last line of
     the log; `passes`; `best`, the iteration whose weights are the result, or would be so far, None
@@ -21,31 +19,22 @@ weight
     One feature over replicas: its weight before tuning (`start`), the result of each replica, the
     best so far of running ones (`values`), their `mean` and standard deviation (`sd`, n - 1; None
     with one value). In each vector, absolute values add to 1.
-slice
-    The error surface along one feature's weight; the other weights are those of the result. `ends`
-    are n + 1 weights at which the score changes, rising; the first and the last end the window.
-    `scores` are the n scores between two neighbouring ends. A score is constant there, so this is
-    the exact function, not a sample. `weight` is the feature's weight in the result.
 """
 
+import contextlib
 import re
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from portmert.metrics._base import Metric, rows_taken
+from portmert.metrics._base import Metric
 from portmert.metrics._display import Display
 
-from ...base import files, json_toml
-from ...base.errors import StateError, counted
+from ...base import json_toml
+from ...base.errors import ConfigError, InputError, StateError, counted
 from ...base.samples import deviation
-from ...nbest.model import NBest, sparse_scores
-from ...nbest.read import merge, read_nbest
 from ...runs.folder import FINGERPRINT_FILE, is_at_work, refuse_misplaced
 from ...runs.records import (
     IterationScores,
@@ -56,11 +45,7 @@ from ...runs.records import (
 )
 from ...runs.result import RunResult
 from ...search import averaging
-from ...search.error_surface import Surface, surfaces
-from ...search.problem import TuningProblem
 from ...weights.feature_weights import FeatureWeights, read_weights, value_labels
-from . import dev_set
-from .dev_set import DevSet
 
 PASS = (
     "number",  # counted from 1
@@ -70,7 +55,6 @@ PASS = (
     "dev_score",  # of the decoder's own best output under these weights, on the metric tuned on
     "held_out_score",  # the same on segments that were not tuned on
     "unseen_score",  # an estimate of that score on unseen text
-    "scores",  # label -> dev score, for every other metric that was asked for
     "start_score",  # over all lists so far, of the best hypotheses under these weights
     "optimized_score",  # of the best ones under the next iteration's weights: projected score
     "oracle_score",  # of hypotheses chosen by score alone
@@ -79,25 +63,13 @@ PASS = (
 """Keys of a pass."""
 
 
-def read_history(
-    folder: Path,
-    *,
-    name: str,
-    metrics: Mapping[str, Metric],
-    tools: dev_set.ScoringTools,
-    surface: bool = True,
-) -> dict[str, Any]:
+def read_history(folder: Path, *, name: str) -> dict[str, Any]:
     """Read the folder of a run, finished or not.
 
     Parameters
     ----------
     name
         Name of its system.
-    metrics
-        Label -> metric. The dev output of each iteration is scored with these too, if the run has
-        recorded its dev set. The scores are stored in the folder.
-    surface
-        Whether to compute slices of the error surface: that takes reading all lists.
 
     Raises
     ------
@@ -105,31 +77,19 @@ def read_history(
         The folder is not one of a run, or its files are not what portmert writes.
     """
     fingerprint, signature = _fingerprint(folder), _signature(folder)
-    notes: list[str] = []
-    dev = _or_note(
-        lambda: DevSet.of_run(folder, fingerprint, tools),
-        "no further dev scores and no error surface", notes,
-    )  # fmt: skip
     tuned_on = None
-    if signature is not None:
-        tuned_on = _or_note(lambda: dev_set.metric_of(signature), "no error surface", notes)
+    with contextlib.suppress(InputError):  # then only how its scores are shown is not known
+        tuned_on = None if signature is None else metric_of(signature)
     metric_name = fingerprint.get("metric.name", "?")
     if metric_name == "formula" and signature:
         metric_name = signature.partition("|")[0]
     higher = True if tuned_on is None else tuned_on.higher_is_better
-    usable = {
-        label: metric
-        for label, metric in metrics.items()
-        if dev is not None
-        and _or_note(partial(dev.check, metric), f"no dev scores of {label}", notes) is not None
-    }
     at_work = is_at_work(folder)
     read = [
-        _replica(part, label, at_work=at_work, higher=higher, dev=dev, metrics=usable)
+        _replica(part, label, at_work=at_work, higher=higher)
         for part, label in _parts(folder, fingerprint, name)
     ]
     features = _scaled(read)
-    sliced, all_slices = _slices(read, dev, tuned_on, notes) if surface else (None, [])
     replicas = [replica.history for replica in read]
     run: dict[str, Any] = json_toml.plain(
         {
@@ -142,11 +102,7 @@ def read_history(
             "features": features,
             "replicas": replicas,
             "weights": _spreads(features, replicas),
-            "sliced": sliced,
-            "slices": all_slices,
-            "displays": {label: asdict(metric.display) for label, metric in usable.items()},
             "result": _result(folder),
-            "notes": notes,
         }
     )
     return run
@@ -179,25 +135,12 @@ def _state(folder: Path, *, at_work: bool) -> str:
     return "running" if at_work else "interrupted"
 
 
-Result = TypeVar("Result")
-
-
-def _or_note(make: Callable[[], Result], otherwise: str, notes: list[str]) -> Result | None:
-    """Return what `make` returns; if it is not known, None and a note of the reason."""
-    try:
-        return make()
-    except dev_set.UnknownDevSet as reason:
-        notes.append(f"{otherwise}: {reason}")
-        return None
-
-
 class _Read(NamedTuple):
     """One replica as read from its folder. Its passes get their weights by `_scaled`."""
 
     folder: Path
     history: dict[str, Any]
     weights: list[FeatureWeights]
-    lists: list[Path]
 
 
 def _fingerprint(folder: Path) -> dict[str, str]:
@@ -223,6 +166,26 @@ def _fingerprint(folder: Path) -> dict[str, str]:
     refuse_misplaced(folder)
     fingerprint: dict[str, str] = content
     return fingerprint
+
+
+def metric_of(signature: str) -> Metric:
+    """Return the metric of a signature that a run has written.
+
+    Raises
+    ------
+    InputError
+        The signature is not enough: it does not contain the folders of files.
+    """
+    from ...components import registry  # noqa: PLC0415  it reads all metrics
+
+    text = signature.partition("|")[0]
+    try:
+        metric = registry.metric(text)
+    except (ConfigError, StateError, ValueError) as error:
+        raise InputError(f"{text} cannot be computed again: {error}") from None
+    if metric.signature != text:
+        raise InputError(f"{text} cannot be computed again: it is now {metric.signature}")
+    return metric
 
 
 def _signature(folder: Path) -> str | None:
@@ -258,11 +221,9 @@ def _replica(
     *,
     at_work: bool,
     higher: bool,
-    dev: DevSet | None,
-    metrics: Mapping[str, Metric],
 ) -> _Read:
     weights: list[FeatureWeights] = []
-    passes, lists = [], []
+    passes = []
     number, result = 1, folder / "result.json"
     while (part := folder / f"iteration-{number:02d}").is_dir():
         refuse_changed(part, whole=result.is_file())
@@ -270,10 +231,6 @@ def _replica(
             break
         weights.append(read_weights(part / "weights.json"))
         iteration = _pass(part, number)
-        if iteration["dev_score"] is not None:
-            lists.append(part / "nbest.gz")
-            if dev is not None and metrics:
-                iteration["scores"] = dev.score_first(part / "nbest.gz", metrics)
         passes.append(iteration)
         number += 1
     refuse_changed(folder)
@@ -299,7 +256,7 @@ def _replica(
         "best": best,
         "stopped": finished.get("stopped"),
     }
-    return _Read(folder, history, weights, lists)
+    return _Read(folder, history, weights)
 
 
 def _pass(folder: Path, number: int) -> dict[str, Any]:
@@ -373,80 +330,3 @@ def _spreads(
             }
         )
     return rows
-
-
-def _slices(
-    read: Sequence[_Read], dev: DevSet | None, metric: Metric | None, notes: list[str]
-) -> tuple[str | None, list[dict[str, Any]]]:
-    """Return the error surface around the best replica's result, and which replica that is."""
-    scored = [replica for replica in read if replica.history["best"] is not None]
-    if dev is None or metric is None or not scored:
-        return None, []
-    if _or_note(lambda: dev.check(metric), "no error surface", notes) is None:
-        return None, []
-
-    def result(replica: _Read) -> int:
-        return int(replica.history["best"] or 1) - 1
-
-    best = max(
-        scored, key=lambda x: metric.oriented(_deciding_score(x.history["passes"][result(x)]))
-    )
-    at = result(best)
-    origin = best.lists[0].parents[1] / f"iteration-{at + 1:02d}" / "weights.json"
-    sliced = slices(dev, metric, best.lists, best.weights[at], origin=origin)
-    return best.history["name"], sliced
-
-
-MOST_SLICES = 40
-"""Features with a slice: those that move model scores most."""
-
-
-def slices(
-    dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights, *, origin: Path
-) -> list[dict[str, Any]]:
-    """Return the surface along each dense feature around `weights`.
-
-    The window reaches to both sides until the feature alone moves model scores as much as all
-    features do at `weights`. A feature counts by how much it varies within a segment.
-
-    Parameters
-    ----------
-    lists
-        N-best lists of the iterations so far, in order.
-    origin
-        The file of the weights.
-    """
-    key = dev.key(metric)
-    if key is not None:
-        key += f"|{[files.file_digest(path) for path in lists]}|{weights.to_json()}"
-    make = partial(_surfaces, dev, metric, lists, weights, origin)
-    # Surfaces of fewer lists are of no more use.
-    stored = dev_set.StoredResults(dev, "surface.json").get(key, make, alone=True)
-    return [dict(zip(Surface._fields, row, strict=True)) for row in stored]
-
-
-def _surfaces(
-    dev: DevSet, metric: Metric, lists: Sequence[Path], weights: FeatureWeights, origin: Path
-) -> list[Surface]:
-    _ = dev.references  # their words come first in the vocabulary
-    segments = len(dev.sources)
-    pool = merge([read_nbest([path], dev.vocabulary, segments=segments) for path in lists])
-    problem = _problem(dev, metric, pool, weights)
-    vector = weights.vector(pool.feature_names, origin=str(origin))
-    return surfaces(problem, value_labels(pool.feature_names), vector, MOST_SLICES)
-
-
-def _problem(dev: DevSet, metric: Metric, pool: NBest, weights: FeatureWeights) -> TuningProblem:
-    """Return the optimizer's problem on the segments tuned on; sparse weights stay fixed."""
-    stats = dev.stats(metric, pool)
-    fixed = sparse_scores(pool.sparse, weights)
-    segments = dev_set.all_segments(dev)
-    rows, offsets = rows_taken(pool.offsets, segments)
-    return TuningProblem(
-        np.ascontiguousarray(pool.features[rows].T),
-        offsets,
-        stats,
-        metric,
-        fixed[rows] if fixed.size else fixed,
-        rows,
-    )

@@ -1,6 +1,5 @@
 """Learn weights by pairwise ranking."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
@@ -99,35 +98,21 @@ class Pro(Optimizer):
         linear = _linear.Linear(problem, start, bounds)
         background = background_of(problem, start, self.background)
         candidates, last, line_searches = [start], start, 0
-        for learnt, _, _ in self.rounds_on(linear, background, rng):
+        stats = problem.all_stats()
+        for _ in range(self.rounds):
+            scores = background_scores(problem, stats, background, self.background)
+            better, worse = self.sample(scores, problem.offsets, rng)
+            if not better.size:
+                break
+            learnt = linear.weights(self._regress(linear, better, worse))
             mixed = self._interpolate(start, learnt) if self.interpolation < 1 else learnt
             mixed = bounds.clip(mixed)
             between = _linear.best_between(problem, last, mixed)
             line_searches += between is not last
             candidates += [mixed, between]
             last = mixed
+            background = background_of(problem, learnt, self.background)
         return replace(_linear.best_of(problem, candidates), line_searches=line_searches)
-
-    def rounds_on(
-        self, linear: _linear.Linear, background: FloatArray, rng: np.random.Generator
-    ) -> Iterator[tuple[FloatArray, IntArray, IntArray]]:
-        """Yield the weights of each round, and the better and worse ones of its pairs.
-
-        Parameters
-        ----------
-        background : (K,) float64
-            Statistics of the first background corpus, of `self.background` segments.
-        """
-        problem = linear.problem
-        stats = problem.all_stats()
-        for _ in range(self.rounds):
-            scores = background_scores(problem, stats, background, self.background)
-            better, worse = self.sample(scores, problem.offsets, rng)
-            if not better.size:
-                return
-            weights = linear.weights(self._regress(linear, better, worse))
-            yield weights, better, worse
-            background = background_of(problem, weights, self.background)
 
     def sample(
         self, scores: FloatArray, offsets: IntArray, rng: np.random.Generator

@@ -12,8 +12,6 @@ from portmert.tuner.evaluation.document import Chart
 from portmert.tuner.evaluation.formatting import ShownMetric, decimals, p_value
 from portmert.tuner.evaluation.page.html import MAX_BYTES
 from portmert.tuner.evaluation.page.html import html as page_of
-from portmert.tuner.families import component, own_names
-from portmert.tuner.search.optimizers._climb import Climber
 from tests.support.documents import document
 
 HOSTILE = "<script>alert(1)</script><!-- </SCRIPT> & \" ' \x00\x1b\u2028 \u202e\udc80"
@@ -179,7 +177,7 @@ def test_what_is_not_known_leaves_no_empty_section():
     bare |= {"ordering": [], "alignments": None, "reference_links": None, "runs": []}
     bare["differences"] |= {"by_reordering": []}
     page = render(bare)
-    for title in ("Word order", "Under other word alignments", "Tuning", "Error surface"):
+    for title in ("Word order", "Under other word alignments", "Tuning"):
         assert f">{title}<" not in page
     assert ">Scores<" in page
     alone = render(
@@ -292,31 +290,9 @@ def test_the_history_of_one_run_comes_before_its_segments():
     given = document(4, systems=("alone",), runs=1)
     for kind in ("run", "comparison"):
         page = render(given | {"kind": kind}).split('<main id="main">')[1]
-        names = ("tuning", "error-surface", "segments")
-        places = [page.index(f'<section id="{name}"') for name in names]
-        assert (places[1] < places[2]) == (places[0] < places[2]) == (kind == "run")
+        tuning, segments = (page.index(f'<section id="{x}"') for x in ("tuning", "segments"))
+        assert (tuning < segments) == (kind == "run")
         assert page.count('<section id="tuning"') == 1
-
-
-def test_a_slice_is_drawn_piece_by_piece():
-    given = document(1, runs=1)
-    given["runs"][0]["slices"] = [
-        {"feature": "LM0", "weight": 0.5, "ends": [-1.0, 0.0, 2.0], "scores": [0.3, 0.4]}
-    ]
-    (choice,) = chart_of(given, "surface-0").choices
-    (series,) = choice.series
-    assert (series.x, series.values) == ([-1.0, 0.0, 2.0], [0.3, 0.4, 0.4])
-    assert choice.marker == 0.5
-
-
-@pytest.mark.parametrize("optimizer", own_names("optimizer"))
-def test_the_page_says_whether_the_optimizer_searches_for_the_peak(optimizer):
-    given = document(1, runs=1)
-    given["runs"][0]["optimizer"] = optimizer
-    of_lines = issubclass(component("optimizer", optimizer), Climber)
-    page = render(given)
-    assert (f"The optimizer {optimizer} searches for its peak" in page) == of_lines
-    assert (f"The optimizer {optimizer} does not search for its peak" in page) != of_lines
 
 
 def test_a_run_has_the_colour_of_its_system():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.tuner.components import registry
@@ -16,6 +16,7 @@ from portmert.tuner.search.optimizers.pro import Pro
 from portmert.tuner.search.problem import Prior, TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from tests.oracles.learning import expected_statistics, mira
+from tests.support.examples import examples
 from tests.tuner.search.test_line_search import Misses, Share
 
 
@@ -67,7 +68,7 @@ def test_scaled_weights_have_the_spread_that_is_asked_for(spread):
         assert np.hypot(high - low, most - least) / np.sqrt(8) == pytest.approx(spread)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())
 def test_numbers_and_weights_rank_alike(seed, fixed, sparse):
     problem, start = random_problem(seed, fixed=fixed, sparse=sparse)
@@ -348,7 +349,7 @@ def test_expected_score_by_hand():
     assert gradient.tolist() == pytest.approx([-np.log(3) * 3 / 16])
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.integers(0, 2**32 - 1), st.booleans(), st.booleans(), st.sampled_from([0.0, 0.3]),
     st.sampled_from([0.0, 0.1]),

@@ -1,9 +1,9 @@
 """Score on unseen text against the number of decodings: portmert and what others do.
 
-python -m tests.bench.decodings ctc|moses [--seeds N] [--trials N] [--methods NAME,...]
+python -m research.decodings ctc|moses [--seeds N] [--trials N] [--methods NAME,...]
                                           [--moses-ini FILE] [--work DIR] [--results FILE]
-python -m tests.bench.decodings page
-python -m tests.bench.decodings stops
+python -m research.decodings page
+python -m research.decodings stops
 
 The first form decodes and writes what it finds into research/decodings.json, a method and
 a seed at a time; those that are there already are not decoded again. Methods are portmert, tpe

@@ -1,6 +1,6 @@
 """Compare optimizers on the same lists: the table of research/optimizers.md.
 
-python -m tests.bench.optimizers [--seeds N] [NAME:OPTION=VALUE,... ...]
+python -m research.optimizers [--seeds N] [NAME:OPTION=VALUE,... ...]
 """
 
 from __future__ import annotations

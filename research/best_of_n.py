@@ -1,6 +1,6 @@
 """Measure on RewardMATH what judges are worth together.
 
-python -m tests.bench.best_of_n FOLDER [--splits N] [--steps max|mean|min|last] [--scaled]
+python -m research.best_of_n FOLDER [--splits N] [--steps max|mean|min|last] [--scaled]
                                 [--optimizer NAME ...] [--choose]
 
 RewardMATH has 483 problems of MATH with ten answers each, of which one is right, and the scores of

@@ -1,10 +1,10 @@
 """Is the search too careful? How often it keeps the start weights, and what other rules gain.
 
-python -m tests.bench.kept_start run POOLS.toml RECORDS.jsonl [--pools NAME ...]
+python -m research.kept_start run POOLS.toml RECORDS.jsonl [--pools NAME ...]
     [--metrics NAME ...] [--sizes N ...] [--starts own poor random near] [--splits FROM TO]
     [--options KEY=N,KEY=N ...]
-python -m tests.bench.kept_start rules RECORDS.jsonl ... [--pools NAME ...]
-python -m tests.bench.kept_start options RECORDS.jsonl ...
+python -m research.kept_start rules RECORDS.jsonl ... [--pools NAME ...]
+python -m research.kept_start options RECORDS.jsonl ...
 
 `run` writes a record of each case: a pool of lists, a metric, a number of dev segments, start
 weights, a split of the segments, options of the search. It does not repeat cases that RECORDS has.

@@ -1,6 +1,6 @@
 """Make the n-best lists of configs/speech with a real recogniser, from spoken digits.
 
-python tests/bench/speech_lists.py RECORDINGS FOLDER [--utterances N] [--size N] [--beam BEAM]
+python research/speech_lists.py RECORDINGS FOLDER [--utterances N] [--size N] [--beam BEAM]
 
 RECORDINGS is the folder of that name in the GitHub repository
 Jakobovski/free-spoken-digit-dataset (CC BY-SA 4.0). Needs `pip install pocketsphinx numpy`, whose

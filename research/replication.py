@@ -1,6 +1,6 @@
 """The replication of the PORT paper: mert-moses.pl's tunings, results as JSON, tables and plots.
 
-`python -m tests.bench.replication` puts the tables into research/reproduction.md and draws
+`python -m research.replication` puts the tables into research/reproduction.md and draws
 its plots, all from the committed results, configs/paper-port/results/*.json. It decodes nothing.
 
 `... mert-moses CONFIG --moses DIR --seeds N` tunes with mert-moses.pl what CONFIG describes.
@@ -31,7 +31,7 @@ import portmert
 from portmert.tuner.base.files import file_digest
 from portmert.tuner.weights.feature_weights import read_weights
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "configs" / "paper-port" / "results"
 JUDGES = ("bleu", "port", "qmean", "ter", "meteor", "chrf", "v", "kendall", "rho")
 JUDGED = ("bleu", "port", "ter", "meteor")

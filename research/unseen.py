@@ -1,6 +1,6 @@
 """Measure what tuning is worth on segments that it has not seen.
 
-python -m tests.bench.unseen [--metric NAME ...] [--splits N] [--seeds N] [--sizes N,N,...]
+python -m research.unseen [--metric NAME ...] [--splits N] [--seeds N] [--sizes N,N,...]
                              [--run FOLDER ... | --made] [--out-dir FOLDER]
                              [OPTIMIZER:OPTION=VALUE,... ...]
 

@@ -1,4 +1,4 @@
-"""Measure what a Dask cluster costs: `python -m tests.bench.cluster KIND [NUMBER ...]`.
+"""Measure what a Dask cluster costs: `python -m research.cluster KIND [NUMBER ...]`.
 
 tasks [SECONDS [WORKERS ...]]
     The overhead of one task, through threads here and through Dask. Then clusters of workers that

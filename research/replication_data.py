@@ -1,17 +1,17 @@
 """Make the data of the conditions in configs/paper-port from their public repositories.
 
 git clone https://github.com/joshua-decoder/fisher-callhome-corpus
-python -m tests.bench.replication_data es-en fisher-callhome-corpus data/es-en
+python -m research.replication_data es-en fisher-callhome-corpus data/es-en
 
 git clone --branch 3.14 https://github.com/python/python-docs-zh-cn
 pip install jieba==0.42.1
-python -m tests.bench.replication_data zh-en python-docs-zh-cn data/zh-en
+python -m research.replication_data zh-en python-docs-zh-cn data/zh-en
 
 git clone https://github.com/multi30k/dataset
-python -m tests.bench.replication_data de-en dataset data/de-en
+python -m research.replication_data de-en dataset data/de-en
 
 git clone https://github.com/odashi/small_parallel_enja
-python -m tests.bench.replication_data ja-en small_parallel_enja data/ja-en
+python -m research.replication_data ja-en small_parallel_enja data/ja-en
 
 Spanish: Fisher and CALLHOME Spanish-English, CC BY-SA 3.0. The Spanish is the path of the
 recogniser's lattice that is closest to the transcript. Training pairs are CALLHOME's. Dev and test

@@ -1,6 +1,6 @@
 """Compare lattices with lists and grids: recorded digits, weights found on halves of the strings.
 
-python -m tests.bench.speech_graphs FOLDER RESULTS [--halves N]
+python -m research.speech_graphs FOLDER RESULTS [--halves N]
 
 FOLDER is what `speech_lists.py --beam 200` makes. All utterances are halved at random, many times.
 Weights of acoustic score, language model and words are found on one half, by the grid of Kaldi's

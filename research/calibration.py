@@ -1,6 +1,6 @@
 """Checks p-values, intervals and estimates by many draws where the truth is known.
 
-`python -m tests.bench.calibration` prints the tables of research/calibration.md, in some
+`python -m research.calibration` prints the tables of research/calibration.md, in some
 minutes. tests/tuner/evaluation/test_calibration.py judges smaller ones.
 """
 

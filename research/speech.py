@@ -1,6 +1,6 @@
 """Compare the usual grid of speech recognition with the exact search.
 
-python -m tests.bench.speech [--halves N] [--seed N] [FOLDER]
+python -m research.speech [--halves N] [--seed N] [FOLDER]
 
 FOLDER (configs/speech) has lists as `speech_lists.py` makes them. Weights of acoustic score,
 language model and words are found on the dev set and judged on the test set by their word error

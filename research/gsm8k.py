@@ -1,6 +1,6 @@
 """Make configs/best-of-n: GSM8K's problems, four real answers to each, and judges of them.
 
-python -m tests.bench.gsm8k CLONE configs/best-of-n [--check]
+python -m research.gsm8k CLONE configs/best-of-n [--check]
 
 CLONE is a clone of openai/grade-school-math (MIT licence). Its `example_model_solutions.jsonl` has
 1,319 problems with the answers of four systems, and whether each answer is right. The answers to
