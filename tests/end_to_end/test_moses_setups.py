@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -256,7 +257,48 @@ def test_the_line_that_moses_dies_at_is_named(system):
     assert place is None or int(place[1]) + 1 == int(place[2]) <= 4
 
 
+def test_a_full_disk_is_called_one(system, monkeypatch):
+    full = shutil.disk_usage(system["folder"])._replace(free=0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: full)
+    cut = '$MOSES "$@"; [ -f "$LIST" ] && head -c 1000 "$LIST" > x && mv x "$LIST"; true'
+    said = fault(*command(system, decoder=wrapper(system, cut)))
+    assert re.search(r"cut off.*\(the disk of .*work/decoder is full; make room", said)
+
+
+@pytest.mark.parametrize("how", [(), ("--continue",)])
+@pytest.mark.parametrize("name", ["source", "ref"])
+def test_the_folder_of_another_tuning_is_left_alone(system, how, name):
+    work = tune(system)
+    before = {path.name: path.read_bytes() for path in work.glob("*") if path.is_file()}
+    tune(system, *how)  # the same texts again
+    system[name].write_text("haus\n" * 5)
+    assert "has a tuning on another source or other references" in fault(*command(system, *how))
+    after = {path.name: path.read_bytes() for path in work.glob("*") if path.is_file()}
+    assert before.keys() == after.keys()
+    assert before["run1.scores.dat"] == after["run1.scores.dat"]
+
+
 # Options and daily setups.
+
+
+@pytest.mark.parametrize("sctype", ["M2", "M2SCORER"])
+def test_edits_of_an_m2_file_are_tuned_on(system, sctype):
+    gold = "".join(f"S {line}\nA 0 1|||R|||the|||REQUIRED|||-NONE-|||0\n\n"
+                   for line in system["source"].read_text().splitlines())  # fmt: skip
+    (system["folder"] / "gold.m2").write_text(gold)
+    config = "--scconfig=beta:0.5,max_unchanged_words:2,case:false"
+    work = tune(system, f"--sctype={sctype}", config, ref=system["folder"] / "gold.m2")
+    lists = read_dat([work / "run1.features.dat"], [work / "run1.scores.dat"])
+    assert lists.score_name == "M2"
+    assert lists.stats.shape[1] == 3
+
+
+def test_arguments_for_extractor_and_kbmira(system):
+    result = run(*command(system, "--mertargs=--binary --type powell"))
+    assert "extractor --binary is ignored: text is written, and exact" in result.stderr
+    tune(system, "--batch-mira", "--batch-mira-args=-D 0.5 -J 2")
+    said = fault(*command(system, "--batch-mira", "--batch-mira-args=--model-bg"), status=2)
+    assert "--model-bg: not supported" in said
 
 
 def scripts():

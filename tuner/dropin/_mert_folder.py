@@ -20,6 +20,7 @@ from ..weights.weights_file import read_sparse
 from . import _program, _scorer, mert
 
 FINISHED = "finished_step.txt"
+TEXTS = "portmert.texts"
 NOT_ESTIMATED = "--not-estimated--"
 SMALLEST = 1e-8
 """Weights of sparse features below this are not written, as in Moses."""
@@ -52,6 +53,17 @@ class StepFolder:
     path: Path
     names: FeatureNames
     scorer: _scorer.Scorer
+
+    def claim(self, texts: Sequence[Path]) -> None:
+        """Write which texts the folder's tuning is on; raise StateError if it is on others."""
+        content = "".join(f"{files.file_digest(path)}\n" for path in texts)
+        path = self.path / TEXTS
+        if path.is_file() and "\n".join(files.read_lines(path)) != content.rstrip("\n"):
+            raise StateError(
+                f"{self.path}: has a tuning on another source or other references ({TEXTS} has "
+                f"their hashes); name another --working-dir"
+            )
+        files.write_text(path, content)
 
     def last_finished(self) -> int:
         """Return the last step that was finished, 0 for none."""

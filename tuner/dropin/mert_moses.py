@@ -269,6 +269,7 @@ class _Run(Loop):
                 notice(f"{too_many}, of which mert-moses.pl too uses {size}")
         mert.check_columns((*request.active, *request.positive), self.names)
         self.files = StepFolder(request.folder, features.names, request.scorer)
+        self.files.claim([request.source, *request.references])
         self.files.write_features_list(features)
         self.lists = _StepLists(self.files, self.metric, request.aggregate)
         self.finished = self.files.last_finished() if request.go_on else 0
