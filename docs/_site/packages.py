@@ -58,6 +58,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def package_of(module: str) -> str:
     """Return the package of a module."""
     top, *rest = module.removeprefix("portmert.").split(".")
+    if top == "extensions" and rest:
+        return f"extensions/{rest[0]}"
     if top != "tuner":
         return top
     if rest[:1] in (["cli"], ["__main__"]):

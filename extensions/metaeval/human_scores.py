@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import pydantic.dataclasses
@@ -179,6 +179,13 @@ class HumanScores:
         return replace(self, scores=scores, documents=documents, groups=groups)
 
 
+class NameInLine(NamedTuple):
+    """The name of a segment's document or group, and the first line that says it."""
+
+    name: str
+    line: int
+
+
 def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
     """Read a table of human scores.
 
@@ -202,31 +209,32 @@ def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
     names, named_rows = (_rankings if is_ranking else _table)(path, lines)
     if is_ranking and judgments == "refuse":
         judgments = "each"
-    where: dict[tuple[str, int, str], int] = {}
+    line_of: dict[tuple[str, int, str], int] = {}
     rows: list[tuple[str, int, str, float]] = []
-    of_segments: dict[str, dict[int, tuple[str, int]]] = {
+    of_segments: dict[str, dict[int, NameInLine]] = {
         name: {} for name in ("document", "group") if name in names
     }
     for number, row in named_rows:
         system, segment = row["system"], _segment(row["segment"], path, number)
         judge = row.get("judge", "") if judgments != "refuse" else ""
         if judgments == "refuse" or "judge" in row:
-            first = where.setdefault((system, segment, judge), number)
-            if first != number:
-                raise InputError(
-                    f"{path}:{number}: system '{system}' has a score of segment {segment} in line "
-                    f"{first} already; several judgments of one output are taken with --judgments"
+            first_line = line_of.setdefault((system, segment, judge), number)
+            if first_line != number:
+                fault = (
+                    f"system '{system}' has a score of segment {segment} in line {first_line} "
+                    f"already; several judgments of one output are taken with --judgments"
                     if judgments == "refuse"
-                    else f"{path}:{number}: judge '{judge}' has judged system '{system}' in "
-                    f"segment {segment} in line {first} already; leave one"
+                    else f"judge '{judge}' has judged system '{system}' in segment {segment} in "
+                    f"line {first_line} already; leave one"
                 )
+                raise InputError(f"{path}:{number}: {fault}")
         rows.append((system, segment, judge, _score(row["score"], path, number)))
-        for column, names_of_segments in of_segments.items():
-            name, first = names_of_segments.setdefault(segment, (row[column], number))
-            if name != row[column]:
+        for column, name_of_segment in of_segments.items():
+            first = name_of_segment.setdefault(segment, NameInLine(row[column], number))
+            if first.name != row[column]:
                 raise InputError(
                     f"{path}:{number}: segment {segment} is in {column} '{row[column]}', but line "
-                    f"{first} has it in '{name}'"
+                    f"{first.line} has it in '{first.name}'"
                 )
     scores = replace(_arrays(path, rows, of_segments), is_ranking=is_ranking)
     return scores if judgments == "each" else replace(scores, each=None)
@@ -326,7 +334,7 @@ def _score(text: str, path: Path, number: int) -> float:
 def _arrays(
     path: Path,
     rows: Sequence[tuple[str, int, str, float]],
-    of_segments: Mapping[str, Mapping[int, tuple[str, int]]],
+    of_segments: Mapping[str, Mapping[int, NameInLine]],
 ) -> HumanScores:
     systems, column_of_system = _numbered(system for system, *_ in rows)
     _, judge_of = _numbered(judge for *_, judge, _ in rows)
@@ -348,11 +356,11 @@ def _arrays(
     table = np.where(each > 0, total / np.maximum(each, 1), np.nan).reshape(count, -1)
     numbers: dict[str, IntArray] = {}
     names: dict[str, tuple[str, ...]] = {}
-    for column, names_of_segments in of_segments.items():
-        names[column], number_of = _numbered(name for name, _ in names_of_segments.values())
+    for column, name_of_segment in of_segments.items():
+        names[column], number_of = _numbered(first.name for first in name_of_segment.values())
         numbers[column] = np.full(count, -1, dtype=np.int64)
-        numbers[column][list(names_of_segments)] = [
-            number_of[name] for name, _ in names_of_segments.values()
+        numbers[column][list(name_of_segment)] = [
+            number_of[first.name] for first in name_of_segment.values()
         ]
     return HumanScores(
         path, systems, table, numbers.get("document"), names.get("document", ()),

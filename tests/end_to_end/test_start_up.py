@@ -48,6 +48,32 @@ def test_help_imports_nothing_heavy():
     assert needed == {name: set() for name in names}
 
 
+LOADED = """
+import json, sys
+from portmert.tuner.cli import main
+
+try:
+    main(json.loads(sys.argv[1]), prog_name="portmert")
+except SystemExit:
+    print(json.dumps([name for name in sys.modules if name.startswith("portmert.")]))
+"""
+
+
+def test_score_loads_no_search_and_optimize_no_comparison(tmp_path):
+    text, lists = INVENTED / "recorded/dev.tgt", INVENTED / "recorded/1.nbest.gz"
+    score = ["score", "--metric", "bleu", "--ref", text, "--hyp", text]
+    optimize = ["optimize", "--metric", "bleu", "--ref", text, "--nbest", lists, "--optimizer",
+                "mert", "--set", "restarts=1", "--out", tmp_path / "weights.json"]  # fmt: skip
+    for words, unwanted in ((score, "tuner.search"), (optimize, "tuner.evaluation")):
+        run = subprocess.run(
+            [sys.executable, "-c", LOADED, json.dumps([str(word) for word in words])],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        loaded = json.loads(run.stdout.splitlines()[-1])
+        assert "portmert.tuner.components.registry" in loaded
+        assert [name for name in loaded if f"portmert.{unwanted}." in name] == []
+
+
 def test_little_text_is_scored_on_bleu_without_numba_and_scipy():
     text = INVENTED / "recorded/dev.tgt"
     texts = ("--ref", text, "--hyp", text)

@@ -23,6 +23,7 @@ from portmert.metrics.kernels.pairs import first_equals
 from ..base.context import current
 from ..base.errors import AnnotatorError, InputError, ProgramError, counted, faults_at
 from ..base.files import with_absolute_paths
+from ..base.threads import Team
 from ..base.warn import warn_of_machine
 from ..texts.annotator import Annotation, AnnotationRequest, Annotator
 from ..texts.statistics import NEED_NAMES
@@ -301,34 +302,43 @@ class CachedAnnotator:
     ) -> Iterator[tuple[int, Annotation | None]]:
         """Yield the number of each sentence and one answer, in any order.
 
-        Processes here annotate sentences or, in shards, the workers of a cluster. Parses in files
-        are looked up here, where the files are.
+        Parses in files are looked up here, where the files are, and never on a cluster.
         """
-        annotator, count = self._annotator, len(sentences)
-        show, workers = self._context.progress, self._context.cluster
-        fault = faults_at(f"annotator {self._name}", AnnotatorError, ProgramError)
-        if workers is None or annotator.looks_up:
-            with fault:
-                answers = annotator.annotate(sentences, request, processes=self._processes)
-                for number, answer in enumerate(answers):
-                    yield number, answer
-                    show("annotating", number + 1, count)
-            return
+        cluster = self._context.cluster
+        with faults_at(f"annotator {self._name}", AnnotatorError, ProgramError):
+            if cluster is None or self._annotator.looks_up:
+                yield from self._answers_here(sentences, request)
+            else:
+                yield from self._answers_of(cluster, sentences, request)
+
+    def _answers_here(
+        self, sentences: Sequence[Words], request: AnnotationRequest
+    ) -> Iterator[tuple[int, Annotation | None]]:
+        """Yield the answers of processes of this machine, in order."""
+        answers = self._annotator.annotate(sentences, request, processes=self._processes)
+        for number, answer in enumerate(answers):
+            yield number, answer
+            self._context.progress("annotating", number + 1, len(sentences))
+
+    def _answers_of(
+        self, cluster: Team, sentences: Sequence[Words], request: AnnotationRequest
+    ) -> Iterator[tuple[int, Annotation | None]]:
+        """Yield the answers of the workers of a cluster, which take `SHARD` sentences each."""
+        count = len(sentences)
 
         def name_of(shard: int) -> str:
             return f"sentences {shard * SHARD + 1} to {min((shard + 1) * SHARD, count)}"
 
-        there = with_absolute_paths(annotator)
+        annotator = with_absolute_paths(self._annotator)
         tasks = [
-            (there, self.fingerprint, sentences[begin : begin + SHARD], request)
+            (annotator, self.fingerprint, sentences[begin : begin + SHARD], request)
             for begin in range(0, count, SHARD)
         ]
         done = 0
-        with fault:
-            for shard, part in workers.run(annotated_shard, tasks, name_of=name_of):
-                done += len(part)
-                show("annotating", done, count)
-                yield from enumerate(part, shard * SHARD)
+        for shard, answers in cluster.run(annotated_shard, tasks, name_of=name_of):
+            done += len(answers)
+            self._context.progress("annotating", done, count)
+            yield from enumerate(answers, shard * SHARD)
 
     def _check_failures(self, places: Sequence[int], sentence_records: _Found) -> None:
         """Stop if too many fail; these are not kept, because the reason may go away."""

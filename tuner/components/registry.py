@@ -1,11 +1,13 @@
 """Components from names and options, as users write them; both are checked."""
 
+from __future__ import annotations  # Optimizer in a type would load the search
+
 import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from portmert.aligners._base import Aligner
 from portmert.metrics import _paper_names
@@ -16,8 +18,10 @@ from ..base import errors, numbers
 from ..base.options import QUOTES, exists, name_value, quoted, split, unquoted
 from ..base.pipes import standing
 from ..nbest.readers._base import Reader
-from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
+
+if TYPE_CHECKING:
+    from ..search.optimizers._base import Optimizer
 
 
 def build(family: str, name: str, options: Mapping[str, Any], *, where: str = "") -> Any:
@@ -326,7 +330,9 @@ def optimizer(
     ConfigError
         As `build`; or an option is in the text and is given again.
     """
-    if isinstance(text, Optimizer):
+    if not isinstance(text, str):
+        if not isinstance(text, families.FAMILIES["optimizer"].base_class):
+            raise TypeError(f"an optimizer is a name or an object, found {text!r:.60}")
         return text
     name, all_options = written("optimizer", text)
     for key, value in (options or {}).items():
