@@ -331,9 +331,10 @@ def optimizer(
         As `build`; or an option is in the text and is given again.
     """
     if not isinstance(text, str):
+        from_python = text
         if not isinstance(text, families.FAMILIES["optimizer"].base_class):
             raise TypeError(f"an optimizer is a name or an object, found {text!r:.60}")
-        return text
+        return from_python
     name, all_options = written("optimizer", text)
     for key, value in (options or {}).items():
         if key in all_options:
