@@ -458,8 +458,10 @@ class _Run(Loop):
                 f"{paths[0]}: features {' '.join(mert.column_names(lists.feature_names))}, but "
                 f"the decoder said {' '.join(mert.column_names(self.names))}"
             )
-        if fault := score_fault(nbest, weights).text:
-            warn(f"{name}: {fault}")
+        fault, is_unlisted = score_fault(nbest, weights)
+        if fault:
+            advice = "; here that part counts for nothing, in `portmert tune` it counts"
+            warn(f"{name}: {fault}{advice * is_unlisted}")
         self.fault = fault
         return merge_dat([lists])
 
