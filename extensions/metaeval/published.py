@@ -42,15 +42,20 @@ def read(path: Path, metrics: Mapping[str, Metric]) -> Published:
 
 
 def _place(name: str, metrics: Mapping[str, Metric]) -> int | None:
-    """Return the place of the metric that a paper calls `name` among ours, or None."""
+    """Return the place of the metric that a paper calls `name` among ours, or None.
+
+    A plain name as BLEU or METEOR fits the only one of ours with that name and other options.
+    """
     try:
         metric = registry.metric(name)
     except PortmertError:
         metric = None
-    same = (
-        n for n, (label, ours) in enumerate(metrics.items()) if name == label or ours == metric
-    )
-    return next(same, None)
+    ours = list(enumerate(metrics.items()))
+    same = [n for n, (label, x) in ours if name == label or x == metric]
+    if not same and metric is not None and name.isalnum():
+        same = [n for n, (_, x) in ours if type(x) is type(metric)]
+        same = same if len(same) == 1 else []
+    return next(iter(same), None)
 
 
 def tables(
@@ -71,6 +76,9 @@ def tables(
         first = next((place for place in places if place is not None), None)
         if first is None:
             continue
+        headers.append("here")
+        for row, place in zip(rows, places, strict=True):
+            row.append(NOTHING if place is None else list(metrics)[place])
         for measure in theirs.measures:
             kind = "mean" if measure.startswith("system.") else "pooled"
             for column in (column for column in columns if column.kind in ("", kind)):

@@ -506,19 +506,19 @@ def test_tables_of_a_paper_stand_beside_ours(tmp_path):
     printed = run(*command).stdout
     table = printed[printed.index("Table 2 of A paper: a claim") :].splitlines()
     assert re.split(r"  +", table[2]) == [
-        "metric", "paper", "ours: Spearman", "p", "ours: Pearson", "p",
+        "metric", "paper", "here", "ours: Spearman", "p", "ours: Pearson", "p",
     ]  # fmt: skip
     rows = {row[0]: row[1:] for row in (re.split(r"  +", line) for line in table[4:7])}
     of_metric = {metric["label"]: metric["correlations"] for metric in document["metrics"]}
     for name, label, reported in (("BLEU", "bleu", "0.5"), ("TER", "ter", "-0.4")):
         cells = rows[name]
-        assert cells[0] == reported
+        assert cells[:2] == [reported, label]
         of_systems, of_segments = (
             of_metric[label][measure]["value"]
             for measure in ("system.spearman", "segment.pearson")
         )
-        assert cells[1].startswith(f"{of_systems:.3f}")
-        assert any(cell.startswith(f"{of_segments:.3f}") for cell in cells[2:])
+        assert cells[2].startswith(f"{of_systems:.3f}")
+        assert any(cell.startswith(f"{of_segments:.3f}") for cell in cells[3:])
     # The first row of the paper is what TER is tested against.
     (difference,) = (
         row["correlations"]["segment.pearson"]
@@ -526,7 +526,13 @@ def test_tables_of_a_paper_stand_beside_ours(tmp_path):
         if (row["metric"], row["other"]) == ("ter", "bleu")
     )
     assert f"{difference['p_corrected']:.3f}"[:4] in rows["TER"][-1]
-    assert rows["XYZ"][1:3] == [NOTHING, NOTHING]
+    assert rows["XYZ"][1:4] == [NOTHING, NOTHING, NOTHING]
+    # A plain name fits the only metric of that name, whatever its options; of two it fits none.
+    one = run("metaeval", *ALL, "--metric", "bleu:smooth=add-k", "--published", "published.toml")
+    assert re.search(r"^BLEU +0.5 +bleu:smooth=add-k ", one.stdout, re.MULTILINE)
+    two = fault("metaeval", *ALL, "--metric", "bleu:smooth=add-k", "--metric", "bleu:max_order=2",
+                "--published", "published.toml")  # fmt: skip
+    assert "no table has one of --metric" in two
 
 
 @pytest.mark.parametrize(
