@@ -235,7 +235,7 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
             f"{family} '{entry.name}' of package {owner(entry)}: {entry.value} is not "
             f"{expected}; update or uninstall the package"
         )
-    cls._package = owner(entry)
+    setattr(cls, "_package", owner(entry))  # noqa: B010  a type checker sees a dataclass here
     return cls
 
 

@@ -25,7 +25,7 @@ FIGURES = ROOT / "docs/figures"
 PAGE = ROOT / "docs/explanation/does-it-help.md"
 ROW = re.compile(
     r"^\| (?P<task>[^|]+?) \| [^|]+ \| [^|]+ \| "
-    r"(?P<gain>[-+][\d.]+) \((?P<low>-?[\d.]+) to (?P<high>-?[\d.]+)\) \|$",
+    r"(?P<gain>[-+][\d.]+) \((?P<low>-?[\d.]+) to (?P<high>-?[\d.]+)\) \|",
     re.MULTILINE,
 )
 """A result with its interval: `| task | before | tuned | +0.78 (0.52 to 1.04) |`."""

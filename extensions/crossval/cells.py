@@ -1,7 +1,7 @@
 """Finds weights on half of the segments, once for each choice, split and seed.
 
-A cell is one search. Its weights are kept in a file that is named after all that they depend on: a
-later call, after a kill or with more choices, splits or seeds, reads them from there.
+A cell is one search. Its weights and warnings are kept in a file that is named after all that they
+depend on: a later call, after a kill or with more choices, splits or seeds, reads them from there.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -99,6 +99,13 @@ class CrossPlan:
         return seen, unseen
 
 
+class Cell(NamedTuple):
+    """The result of one search."""
+
+    weights: FeatureWeights
+    warnings: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Row:
     """Scores of one choice, or of what needs no search: `choice` is then None.
@@ -155,7 +162,7 @@ def measure(
     Parameters
     ----------
     folder
-        For the weights of each search; None: they are not kept.
+        For the weights and warnings of each search; None: they are not kept.
     data
         Hash of the lists and of what they are scored with.
     """
@@ -193,9 +200,7 @@ def measure(
         place, split, repeat = cells[number]
         path = kept[number]
         if path is not None and tasks[number][-1] is None:
-            content: dict[str, Any] = {"weights": dict(weights.values)}
-            text = to_json(content)
-            files.write_text(path, to_json(content | {"digest": files.text_digest(text)}) + "\n")
+            _write(path, Cell(weights, tuple(lines[1])))
         best = best_hypotheses(lists[place], weights)
         for label, table in scores.items():
             table[place, :, split, repeat] = plan.scores(label, best, split)
@@ -212,11 +217,11 @@ def measure(
 
 
 def _search(
-    plan: CrossPlan, choice: Choice, split: int, repeat: int, kept: FeatureWeights | None
+    plan: CrossPlan, choice: Choice, split: int, repeat: int, kept: Cell | None
 ) -> tuple[FeatureWeights, list[str], Sequence[str]]:
     """Return the weights of one cell, and the notices and warnings of its search."""
     if kept is not None:
-        return kept, [], ()
+        return kept.weights, [], kept.warnings
     setup = weight_search.Setup(
         choice.optimizer,
         starts=() if plan.start is None else (plan.start,),
@@ -270,13 +275,21 @@ def _names(choices: Sequence[Choice]) -> list[str]:
     ]
 
 
-def _read(path: Path | None) -> FeatureWeights | None:
+def _write(path: Path, cell: Cell) -> None:
+    warned = {"warnings": list(cell.warnings)} if cell.warnings else {}
+    content: dict[str, Any] = {"weights": dict(cell.weights.values), **warned}
+    digest = files.text_digest(to_json(content))
+    files.write_text(path, to_json(content | {"digest": digest}) + "\n")
+
+
+def _read(path: Path | None) -> Cell | None:
     if path is None or not path.is_file():
         return None
     try:
         content = dict(parse_json(files.read_bytes(path)))
         if content.pop("digest") == files.text_digest(to_json(content)):
-            return FeatureWeights({name: tuple(x) for name, x in content["weights"].items()})
+            weights = {name: tuple(numbers) for name, numbers in content["weights"].items()}
+            return Cell(FeatureWeights(weights), tuple(content.get("warnings", ())))
     except (ValueError, TypeError, KeyError):
         pass  # no JSON, no object, not all of it
     raise StateError(f"{path}: not what portmert writes; delete it, it is then made again")

@@ -272,8 +272,9 @@ def pearsons_of(
 def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoints]:
     """Return the data points of segments and, if they are known, of documents."""
     segments = np.stack([metric.segment_scores for metric in scores])
-    several = (data.pairs, data.system_scores) if len(data.systems) > 1 else ()
-    levels = {"segment": ScoredPoints(data.points, segments, *several)}
+    levels = {"segment": ScoredPoints(data.points, segments)}
+    if len(data.systems) > 1:
+        levels["segment"] = ScoredPoints(data.points, segments, data.pairs, data.system_scores)
     if data.documents is not None:
         is_judged = data.points.counts[..., np.newaxis] > 0
         totals = [data.document_sums(np.where(is_judged, x.stats, 0.0)) for x in scores]

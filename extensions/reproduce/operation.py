@@ -56,7 +56,7 @@ def reproduce(
     Parameters
     ----------
     tuned_on : NAME[=FORMULA]
-        Metric to tune on, as port:alpha=0.5, or a name for a formula, as mean=0.5*bleu+0.5*port.
+        Metric to tune on, as port:alpha=0.5, or a name for a formula, as mean=0.5*bleu + 0.5*port.
         Default: bleu, port, qmean, port-rho, port-tau.
     scored_with : NAME[:OPTION=VALUE,...]
         Metric that scores the results. Default: bleu, nist, ter, METEOR 1.0

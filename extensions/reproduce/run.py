@@ -57,7 +57,7 @@ def experiments_of(
     Parameters
     ----------
     tuned_on
-        Metrics, as `port:alpha=0.5`, or `NAME=FORMULA` each, as `mean=0.5*bleu+0.5*port`. A bare
+        Metrics, as `port:alpha=0.5`, or `NAME=FORMULA` each, as `mean=0.5*bleu + 0.5*port`. A bare
         name has those options of the table [metric] that it knows.
     links
         Other links of the dev set's references, `NAME=FILE[,FILE...]` each; `port@NAME` is the

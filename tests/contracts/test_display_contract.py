@@ -24,7 +24,7 @@ METRICS = [pytest.param(registry.metric(name), id=name) for name in families.own
 FORMULAS = [
     pytest.param(registry.metric(text), id=text) for text in ("0.5*wer + 0.5*bleu", "1 - ter")
 ]
-ERROR_RATES = {"wer", "cer", "cder", "per", "ter", "terp", "mer", "wil"}
+ERROR_RATES = {"wer", "cer", "cder", "per", "ter", "terp", "mter", "mer", "wil"}
 LOW, HIGH = 0.25, 0.4375
 """Two scores; exact in binary."""
 

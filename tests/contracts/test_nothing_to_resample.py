@@ -320,7 +320,7 @@ TRIED = {
     "tune": test_tune_report_and_reproduce,
 }
 WITHOUT_CHANCE = {
-    "align", "cache clear", "cache info", "compile", "components",
+    "align", "annotate", "cache clear", "cache info", "compile", "components",
     "demo", "examples", "humaneval make", "mert-moses", "metrics",
     "rerank", "score",
 }  # fmt: skip

@@ -21,7 +21,7 @@ from tests.support.places import INVENTED, ROOT, TESTS
 
 FILE = TESTS / "data" / "digests.json"
 RECORDED = INVENTED / "recorded"
-METRICS = ("bleu", "port", "ter", "chrf", "0.5*bleu+0.5*port")
+METRICS = ("bleu", "port", "ter", "chrf", "0.5*bleu + 0.5*port")
 OPTIMIZERS = (
     "bagged:folds=3,epochs=5,iterations=3",
     "mert:searches_per_feature=50,restarts=1",

@@ -67,6 +67,8 @@ BESIDE = {
     "optimize --test-feature": [*REPLICAS, "--feature", "x=numbers"],
 }
 """What else an option needs, that it may be read."""
+IN_PLACE = {"humaneval make --conditions": ["--out", "sheets"]}
+"""Calls with an option that stands in place of what the command is called with elsewhere."""
 NOT_READ = re.compile(
     # Metrics of lists and of gold edits have calls of their own, in tests/tuner/components.
     r"(scores|m2):|--text-model|--annotator|--test-answers"
@@ -94,8 +96,8 @@ def cases():
 
 def said(name, option, text, **rest):
     """Return what a command says of this value of an option."""
-    call = [str(word) for word in CALLS[name]]
     at = option.opts[-1]
+    call = [str(word) for word in IN_PLACE.get(f"{name} {at}", CALLS[name])]
     if isinstance(option, click.Argument):
         number = 1 if option.name == "second" else 0
         call[number] = text

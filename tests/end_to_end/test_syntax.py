@@ -74,7 +74,7 @@ def test_lowercasing_is_for_words_and_not_for_the_parser(annotator):
     ("text", "said"),
     [
         ("udpip:model=x", "unknown annotator 'udpip'; did you mean 'udpipe'?"),
-        ("udpipe:model=none.udpipe", "none.udpipe: no such model; train one with: portmert"),
+        ("udpipe:model=none.udpipe", "none.udpipe: no such model; give one of UDPipe 1"),
         ("udpipe", "annotator udpipe: model must be given"),
         ("ptb:file=trees.mrg", "annotator ptb has no option 'file'; did you mean 'files'?"),
         ("ptb:files=none.mrg", "none.mrg: "),

@@ -232,10 +232,10 @@ print(chosen[0]["index"], repr(chosen[0]["text"]), chosen[0]["record"]["n"])
 def test_lists_as_people_have_them_come_to_a_tested_result(run, fresh):
     (fresh / "elsewhere/users.py").write_text(LISTS_OF_USERS)
     said = run("python", "users.py")
-    assert "tuned beats first: it lowers wer by 66.67, p = 0.0002" in said
-    assert "only --ac" in said
-    assert "tuned beats first by 0.9167 right, p = 0.0007" in said
-    assert "equal weights  right" in said
+    assert "no difference shown between tuned and equal weights (+0.00 wer" in said
+    assert re.search(r"tuned beats first: it lowers wer by 66\.67, p = 0\.00\d\d", said)
+    assert re.search(r"tuned beats first by 0\.9167 right, p = 0\.00\d\d", said)
+    assert len(re.findall(r"^equal weights ", said, re.MULTILINE)) == 2
     assert said.endswith("1 'if 2:\\n\\treturn' [2]\n")
 
 

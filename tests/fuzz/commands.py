@@ -35,7 +35,7 @@ searches_per_feature = 1
 PUBLISHED = """\
 citation = "One: A Paper, 2012"
 [[table]]
-number = 2
+number = 4
 caption = "A set"
 headers = ["system", "bleu"]
 rows = [["untuned", "12.5*"], ["bleu", "13"]]

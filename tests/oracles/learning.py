@@ -34,7 +34,7 @@ def mira(lists, worth, numbers, *, lower, upper, c):
     return ways, hopes
 
 
-def believed(score, stats, penalties, *, blends, shares, segments, samples):
+def believed(score, stats, penalties, *, blends, shares, segments, samples, keeps_start):
     """Return the parts of searches that some segments choose, the start's not counted.
 
     Rows of statistics (n, S, K) are of the start, then of each share of each blend; samples are
@@ -60,6 +60,7 @@ def believed(score, stats, penalties, *, blends, shares, segments, samples):
     rows = range(best, len(stats), len(blends))
     top = max(rows, key=value)
     for row, share in zip(rows, shares, strict=True):
-        if value(row) > value(0) and value(top) - value(row) <= error(top, row):
+        is_left = not keeps_start or value(row) - value(0) > 1.645 * error(row, 0)
+        if is_left and value(top) - value(row) <= error(top, row):
             return share * mean
     return 0 * mean

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import click
@@ -19,9 +20,9 @@ from tests.support.cli import run
 from tests.support.interrupts import HANGS
 from tests.support.places import INVENTED, ROOT
 
-COMMANDS = sorted(
-    path.stem.replace("_", "-") for path in Path(commands.__file__).parent.glob("[!_]*.py")
-)
+CORE = {path.stem.replace("_", "-") for path in Path(commands.__file__).parent.glob("[!_]*.py")}
+POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+COMMANDS = sorted(CORE | set(POINTS["portmert.commands"]))
 
 
 def test_help_lists_every_command():

@@ -222,7 +222,7 @@ class _StepLists(MergedLists):
         return merge_dat([self.of(step) for step in steps])
 
 
-class _Run(Loop):
+class _Run(Loop[_StepLists]):
     """One run in the folder of mert-moses.pl."""
 
     lists: _StepLists
@@ -465,9 +465,13 @@ class _Run(Loop):
         self.fault = fault
         return merge_dat([lists])
 
-    @cached_property
+    @property
     def folds(self) -> IntArray:
         """The folds of the segments, see `Optimizer.folds_of`."""
+        return self._folds
+
+    @cached_property
+    def _folds(self) -> IntArray:
         return self.optimizer.folds_of(self.size, self._seed(1))
 
     def _seed(self, step: int) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..base import errors, json_toml
+from ..base import errors, files, json_toml
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,11 @@ def read_published(path: Path) -> Published:
     Raises
     ------
     InputError
-        The file is missing, not TOML, or a table has other keys or rows of another length.
+        The file cannot be read, is no TOML, or a table has other keys or rows of another length.
     """
+    text = "\n".join(files.read_lines(path))
     try:
-        content = json_toml.parse_toml(path.read_text(encoding="utf-8"))
-        published = TypeAdapter(Published).validate_python(content)
-    except OSError as error:
-        raise errors.InputError(f"{path}: {error.strerror or error}") from None
+        published = TypeAdapter(Published).validate_python(json_toml.parse_toml(text))
     except ValidationError as error:
         raise errors.InputError(f"{path}: {errors.reason(error)}") from None
     except ValueError as error:

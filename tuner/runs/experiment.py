@@ -120,7 +120,7 @@ def start_weights(experiment: Experiment) -> tuple[FeatureWeights, str]:
     return allowed, moves(weights, allowed)
 
 
-class _Run(Loop):
+class _Run(Loop[ListMerger]):
     """One run. Every method that makes a file first looks whether it exists."""
 
     def __init__(

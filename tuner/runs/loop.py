@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -81,7 +82,10 @@ class MergedLists(ABC):
         return False
 
 
-class Loop(ABC):
+Lists = TypeVar("Lists", bound=MergedLists)
+
+
+class Loop(ABC, Generic[Lists]):
     """One tuning: its rules, and its state as far as the folder keeps it.
 
     Every method that makes a file of an iteration first looks whether it exists.
@@ -110,7 +114,7 @@ class Loop(ABC):
 
     # What a subclass says.
 
-    lists: MergedLists
+    lists: Lists
 
     @property
     @abstractmethod
@@ -285,7 +289,7 @@ class Loop(ABC):
     def _compare_with_promise(self, iterations: Sequence[Iteration]) -> None:
         """Warn if the decoder's output is not what the lists promised of its weights."""
         promise = iterations[-1].promise
-        if promise is None or not promise.error:
+        if promise is None or promise.is_kept:
             return
         scores, before = (self.scores_of(iteration.number) for iteration in iterations[:-3:-1])
         is_same = (scores.dev_score, scores.without) == (before.dev_score, before.without)

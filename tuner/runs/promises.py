@@ -6,6 +6,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric
 
+from ..base.samples import is_constant
 from ..search.unseen import error_without_folds
 
 DECODED = "of the decoder's own best output"
@@ -22,22 +23,22 @@ class Promise:
     predicted, decoded
         On the metric's own scale.
     error
-        The standard error of their difference.
+        The standard error of their difference; None if no folds tell it.
     """
 
     predicted: float
     decoded: float
-    error: float
+    error: float | None
 
     @property
     def is_kept(self) -> bool:
-        """Whether the two differ by no more than the standard error."""
-        return abs(self.decoded - self.predicted) <= self.error
+        """Whether nothing shows that it was broken: the two differ by at most the error."""
+        return self.error is None or abs(self.decoded - self.predicted) <= self.error
 
     def text(self, metric: Metric) -> str:
         """Return both scores and the error as one reads them."""
         shown = metric.shown
-        error = f" ± {metric.display.shown_spread(self.error)}" if self.error else ""
+        error = "" if self.error is None else f" ± {metric.display.shown_spread(self.error)}"
         return f"predicted {shown(self.predicted)}, decoded {shown(self.decoded)}{error}"
 
 
@@ -47,10 +48,11 @@ def promise_of(predicted: tuple[float, FloatArray], decoded: tuple[float, FloatA
     Parameters
     ----------
     predicted, decoded : score and (K,) float64
-        The score, and the oriented score without each of K folds of segments. With one fold there
-        is no error.
+        The score, and the oriented score without each of K folds of segments. With one fold, or
+        equal differences without each of them, there is no error.
     """
-    error = error_without_folds(np.asarray(decoded[1]) - predicted[1])
+    differences = np.asarray(decoded[1]) - predicted[1]
+    error = None if is_constant(differences) else error_without_folds(differences)
     return Promise(predicted[0], decoded[0], error)
 
 

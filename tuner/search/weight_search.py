@@ -311,7 +311,7 @@ def _ties(
     vector = weights.vector(nbest.feature_names)
     sizes = sum(abs(number) * np.abs(nbest.features[:, k]) for k, number in enumerate(vector))
     best = model.highest(scores, nbest.offsets)
-    of_row = best[nbest.segment_of_row]
+    of_row: IntArray = best[nbest.segment_of_row]
     near = np.flatnonzero(scores >= scores[of_row] - ROUNDING * np.maximum(sizes, sizes[of_row]))
     near = near[(nbest.features[near] != nbest.features[of_row[near]]).any(axis=1)]
     if not len(near):

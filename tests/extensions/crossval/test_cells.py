@@ -280,6 +280,14 @@ def test_a_search_on_other_numbers_is_another_one(tmp_path):
     assert len(list((tmp_path / "cells").iterdir())) == 2
 
 
+def test_a_crossval_that_goes_on_warns_as_at_first(tmp_path):
+    lists = Lists.from_arrays([[[2.0, 1.0], [1.0, 2.0]]] * 6, scores=[[0.5, 0.5]] * 6)
+    found = [crossval(lists, optimizer=MERT, splits=1, out_dir=tmp_path) for _ in range(2)]
+    first, again = (report.warnings for report in found)
+    assert any(line.startswith("first split: the lists hold nothing better") for line in first)
+    assert again == first
+
+
 def test_an_optimizer_that_is_an_object_is_called_as_on_the_command_line():
     lists = Lists.from_arrays([[[2.0, 1.0], [1.0, 2.0]]] * 6, scores=[[0.25, 0.75]] * 6)
     found = crossval(lists, optimizer=[MERT, registry.optimizer("coordinate")], splits=1)

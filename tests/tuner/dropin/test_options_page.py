@@ -1,4 +1,4 @@
-"""The table of options in docs/how-to/moses.md says what happens."""
+"""The table of options in docs/how-to/moses-options.md says what happens."""
 
 import re
 import shlex
@@ -12,9 +12,8 @@ from portmert.tuner.dropin._mert_moses_options import OPTIONS, read_request
 from portmert.tuner.dropin._scorer import read_scorer
 from tests.support.places import PROGRAMS, ROOT
 
-PAGE = (ROOT / "docs" / "how-to" / "moses.md").read_text()
-TABLE = PAGE.partition("## Every option of mert-moses.pl")[2].partition("\n## ")[0]
-ROWS = dict(re.findall(r"\| `(--[^`]+)` \| (.+) \|", TABLE))
+PAGE = (ROOT / "docs" / "how-to" / "moses-options.md").read_text()
+ROWS = dict(re.findall(r"\| `(--[^`]+)` \| (.+) \|", PAGE))
 
 
 def name_of(option):

@@ -292,7 +292,7 @@ def test_a_metric_of_syntax_needs_an_annotator(folder):
     found = message(folder, "metric.name=edpm", "annotator.name=udpip")
     assert found.endswith("[annotator] unknown annotator 'udpip'; did you mean 'udpipe'?")
     found = message(folder, "metric.name=edpm", "annotator.name=udpipe", "annotator.model=none")
-    assert f"[annotator] {folder / 'none'}: no such model; train one with: " in found
+    assert f"[annotator] {folder / 'none'}: no such model; give one of UDPipe 1" in found
     # N-grams alone need no parse.
     assert load(folder, "metric.name=edpm", "metric.of=1g+2g").annotator is None
 

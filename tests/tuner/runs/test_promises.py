@@ -15,12 +15,19 @@ def test_the_error_of_a_promise_is_of_the_difference():
     assert promise.error == pytest.approx(0.2)
     assert not Promise(0.5, 0.25, promise.error).is_kept
     assert Promise(0.5, 0.35, promise.error).is_kept
-    assert promise_of((0.5, np.array([0.5])), (0.3, np.array([0.4]))).error == 0
+
+
+def test_without_an_error_nothing_shows_that_a_promise_was_broken():
+    of_one_fold = promise_of((0.5, np.array([0.5])), (0.3, np.array([0.4])))
+    of_equal_folds = promise_of((0.5, np.array([0.5, 0.5])), (0.25, np.array([0.25, 0.25])))
+    for promise in (of_one_fold, of_equal_folds):
+        assert promise.error is None
+        assert promise.is_kept
 
 
 def test_a_promise_as_one_reads_it():
     assert Promise(0.41, 0.352, 0.01).text(Bleu()) == "predicted 41.00, decoded 35.20 ± 1.00"
-    assert Promise(0.41, 0.352, 0.0).text(Bleu()) == "predicted 41.00, decoded 35.20"
+    assert Promise(0.41, 0.352, None).text(Bleu()) == "predicted 41.00, decoded 35.20"
 
 
 @pytest.mark.parametrize(("mismatch", "new_share", "is_same", "said"), [

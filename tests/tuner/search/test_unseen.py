@@ -78,7 +78,7 @@ def test_the_error_counts_what_folds_teach_but_at_most_as_much_as_their_luck():
     assert told(0, 0, 0, 200) == pytest.approx(2**0.5 * own)
 
 
-def chosen(rows, *, penalties=None, blends=None, folds=None):
+def chosen(rows, *, penalties=None, blends=None, folds=None, keeps_start=True):
     rows = np.array(rows)
     count = rows.shape[1]
     return choose_mixture(
@@ -89,6 +89,7 @@ def chosen(rows, *, penalties=None, blends=None, folds=None):
         np.eye(2) if blends is None else blends,
         np.arange(count) % 2 if folds is None else folds,
         segment_samples(count, 1),
+        keeps_start=keeps_start,
     )
 
 
@@ -136,8 +137,8 @@ def test_no_fold_chooses_what_it_is_judged_by():
     assert whole == pytest.approx([1 / (1 + belief), belief / (1 + belief)], abs=0.05)
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 3))
-def test_choices_are_those_of_the_slow_twin(seed, segments, searches):
+@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 3), st.booleans())
+def test_choices_are_those_of_the_slow_twin(seed, segments, searches, keeps_start):
     rng = np.random.default_rng(seed)
     blends = blends_of(searches)
     rows = rng.integers(0, 11, (1 + 4 * len(blends), segments))
@@ -160,9 +161,12 @@ def test_choices_are_those_of_the_slow_twin(seed, segments, searches):
                 [segment for segment in one if segment in segments] or sorted(segments)
                 for one in drawn
             ],
+            keeps_start=keeps_start,
         )
 
-    whole, others = choose_mixture(HITS, Share(), rows, penalties, blends, fold_of, counts)
+    whole, others = choose_mixture(
+        HITS, Share(), rows, penalties, blends, fold_of, counts, keeps_start=keeps_start
+    )
     everything = set(range(segments))
     assert whole == pytest.approx(by(everything))
     for fold, found in enumerate(others):

@@ -99,7 +99,7 @@ def test_equal_texts_score_alike_and_weigh_together():
     assert found[[0, 1, 3]] == pytest.approx(expected_scores(metric, once, of_once, weights))
 
 
-@pytest.mark.parametrize("name", ["bleu", "chrf", "nist", "meteor", "0.5*bleu+0.5*chrf"])
+@pytest.mark.parametrize("name", ["bleu", "chrf", "nist", "meteor", "0.5*bleu + 0.5*chrf"])
 def test_threads_and_blocks_change_nothing(name, monkeypatch):
     rng = np.random.default_rng(4)
     lists = [[" ".join(rng.choice(list("abcd"), size=6)) for _ in range(7)] for _ in range(5)]

@@ -173,16 +173,10 @@ def _tagged(
                 f"{path}:{number}: {counted(len(columns), 'column')}, expected those of "
                 f"{tagger.name}: {tagger.columns}"
             )
-        yield (
-            number,
-            (
-                columns
-                and "\t".join(
-                    [str(place), columns[0], NOTHING, NOTHING, columns[tagger.tag], *NOTHING * 5]
-                )
-            )
-            or "",
-        )
+        row = [NOTHING] * 5
+        if columns:
+            row = [str(place), columns[0], NOTHING, NOTHING, columns[tagger.tag], *row]
+        yield number, "\t".join(row) if columns else ""
         if columns and columns[tagger.tag] == "SENT" and not is_marked:
             place = 0
             yield number, ""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
-from portmert.tuner.search.optimizers import _mira_kernels, _risk_kernels, kbmira
+from portmert.tuner.search.optimizers import _mira_kernels, _risk_kernels
 from portmert.tuner.search.optimizers._background_scores import background_of, background_scores
 from portmert.tuner.search.optimizers._linear import Linear, best_between
 from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
@@ -239,10 +239,9 @@ def test_steps_of_mira_by_hand():
     assert mira.mean.tolist() == pytest.approx([(0.2 + 2.0 + 2.0) / 3])
 
 
-def test_the_background_is_the_decaying_sum_of_hopes(monkeypatch):
-    monkeypatch.setattr(kbmira, "DECAY", 0.5)
+def test_the_background_is_the_decaying_sum_of_hopes():
     problem = problem_of([[0.0], [1.0]], [0, 2], [[0, 2], [2, 2]])
-    mira = mira_of(problem, np.ones(1))
+    mira = mira_of(problem, np.ones(1), decay=0.5)
     assert mira.background.tolist() == [2, 2]  # the start's best, one segment
     mira.learn(np.array([0]))
     assert mira.background.tolist() == [(2 + 2) / 2, (2 + 2) / 2]
