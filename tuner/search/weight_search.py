@@ -309,9 +309,11 @@ def _ties(
     """Yield a line if the order of the lists decides between hypotheses of other features."""
     scores = model.model_scores(nbest, weights)
     vector = weights.vector(nbest.feature_names)
-    sizes = sum(abs(number) * np.abs(nbest.features[:, k]) for k, number in enumerate(vector))
+    sizes = np.zeros(len(scores))
+    for column, weight in enumerate(vector):
+        sizes += abs(weight) * np.abs(nbest.features[:, column])
     best = model.highest(scores, nbest.offsets)
-    of_row: IntArray = best[nbest.segment_of_row]
+    of_row = best[nbest.segment_of_row]
     near = np.flatnonzero(scores >= scores[of_row] - ROUNDING * np.maximum(sizes, sizes[of_row]))
     near = near[(nbest.features[near] != nbest.features[of_row[near]]).any(axis=1)]
     if not len(near):
