@@ -171,7 +171,6 @@ def test_hostile_texts_stay_text(shown):
     given["systems"][0]["tuned_on"] = None
     given["differences"]["ngrams"][0]["ngram"] = HOSTILE
     given["runs"][0]["weights"][0]["feature"] = HOSTILE
-    given["runs"][0]["slices"][0]["feature"] = HOSTILE
     driver = shown(given)
     for button in driver.execute_script("return [...document.querySelectorAll('.open')]"):
         driver.execute_script("arguments[0].click()", button)
