@@ -255,19 +255,24 @@ def _after(record: Mapping[str, Any], decodings: int) -> float:
     return float(record["result test"] if is_last else steps[decodings - 1])
 
 
+def _decodings_of(record: Mapping[str, Any]) -> Sequence[int]:
+    """Return the decodings after which the test set was scored: without `--every` the last."""
+    return range(1, DECODINGS + 1) if len(record["test"]) > 1 else [DECODINGS]
+
+
 def _scores(arms: Mapping[str, Mapping[tuple[Any, ...], Mapping[str, Any]]]) -> str:
     keys = dict.fromkeys(key for arm in arms.values() for key in arm)
     rows = []
     for key in keys:
-        found = [arm.get(key) for arm in arms.values()]
-        start = next(record["start test"] for record in found if record)
+        of_arms = [arm.get(key) for arm in arms.values()]
+        start = next(record["start test"] for record in of_arms if record)
         cells = [
-            " ".join(f"{_after(record, n):.2f}" for n in range(1, DECODINGS + 1)) if record else ""
-            for record in found
+            " ".join(f"{_after(record, n):.2f}" for n in _decodings_of(record)) if record else ""
+            for record in of_arms
         ]
         rows.append([" ".join(map(str, (key[0], *key[2:]))), f"{start:.2f}", *cells])
     common = [key for key in keys if all(key in arm for arm in arms.values())]
-    if common:
+    if common and all(len(arm[key]["test"]) > 1 for arm in arms.values() for key in common):
         first = next(iter(arms.values()))
         means = [
             " ".join(
