@@ -125,7 +125,9 @@ class Grammar:
                 return "division by 0"
             case ast.BinOp(op=sign):
                 return "" if type(sign) in self.operations else "cannot read '**'"
-            case ast.Call(func=ast.Name(id=name), args=arguments) if name in self.functions:
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+                name in self.functions
+            ):
                 least = self.functions[name][1]
                 if len(arguments) < least or (least == 1 and len(arguments) > 1):
                     many = "one value" if least == 1 else "two values or more, separated by commas"

@@ -113,6 +113,7 @@ def test_a_path_is_no_formula(text):
         ("port ** bleu", "cannot read '**'", 1),
         ("port bleu", "it cannot be read on from here", 6),
         ("port ; bleu", "cannot read ';'", 6),
+        ("min(port, bleu, **ter)", "found what is no value", 1),
         ("min(port)", "min takes two values or more, separated by commas", 1),
         ("2*bleu-qmean", "a sign behind a metric needs spaces around it", 3),
         ("2*port:alpha=x", "metric port: alpha", 3),

@@ -196,6 +196,7 @@ def test_a_faulty_program_that_stays_is_one_line(fault, message, tmp_path, monke
             {"program": [TOY], "weights": {"a": "__import__('os')"}},
             "formula: found what is no value",
         ),
+        ({"program": [TOY], "weights": {"a": "log(lm, **tm)"}}, "formula: found what is no value"),
         ({"program": [TOY], "weights": {"a": "lm"}}, "give numbers in [weights], or start"),
         ({"program": [TOY, "{size}"], "protocol": "lines"}, "no template and no {places}"),
     ],
