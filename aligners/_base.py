@@ -21,7 +21,7 @@ LEAST_PAIRS = 3
 SUBTRACT = "portmert counts words from 0; subtract 1 from every position"
 """What to do about links that count from 1."""
 
-_A3 = "# Sentence pair ("
+_A3 = re.compile(r"# Sentence pair \(([0-9]+)\)")
 _A3_WORD = re.compile(r"\S+ \(\{((?: [1-9][0-9]*)*) \}\)")
 
 Links = list[tuple[int, int]]
@@ -121,19 +121,29 @@ def link_lines(lines: Sequence[str], *, origin: str) -> Sequence[str]:
     InputError
         An A3 file is cut off, or a pair is not the next one.
     """
-    if not lines or not lines[0].startswith(_A3):
+    if not lines or _A3.match(lines[0]) is None:
         return [line.rpartition("{##}")[2].strip() if "{##}" in line else line for line in lines]
     pharaoh = []
     for start in range(0, len(lines), 3):
-        place, words = start // 3 + 1, _A3_WORD.findall("".join(lines[start + 2 : start + 3]))
-        if not lines[start].startswith(f"{_A3}{place})") or not words:
+        place, pair = start // 3 + 1, a3_pair(lines[start : start + 3])
+        if pair is None or pair[0] != place:
             raise InputError(
-                f"{origin}:{start + 1}: expected pair {place} of GIZA++: '{_A3}{place}) ...', the "
-                f"target, and 'NULL ({{ ... }}) word ({{ 1 ... }}) ...'"
+                f"{origin}:{start + 1}: expected pair {place} of GIZA++: '# Sentence pair "
+                f"({place}) ...', the target, and 'NULL ({{ ... }}) word ({{ 1 ... }}) ...'"
             )
-        links = (f"{i}-{int(j) - 1}" for i, js in enumerate(words[1:]) for j in js.split())
-        pharaoh.append(" ".join(links))
+        pharaoh.append(format_links(pair[2]))
     return pharaoh
+
+
+def a3_pair(lines: Sequence[str]) -> tuple[int, int, Links] | None:
+    """Return number, count of source words and links of a pair in an A3 file; None if damaged."""
+    header = _A3.match(lines[0])
+    words = _A3_WORD.findall("".join(lines[2:3]))
+    if header is None or not words:
+        return None
+    del words[0]  # the empty word
+    links = [(i, int(j) - 1) for i, places in enumerate(words) for j in places.split()]
+    return int(header[1]), len(words), links
 
 
 def counts_from_one(links: ArrayLike, pairs: int) -> bool:

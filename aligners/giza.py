@@ -6,16 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
+from urllib.parse import quote
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.base import model_folders
 from portmert.tuner.base.errors import StateError, counted
-from portmert.tuner.base.programs import Command, run
+from portmert.tuner.base.programs import Command, find_program, run, scratch
 
-from ._base import Links
-from ._programs import Directions, ProgramAligner, escape, write_rows
-from ._training import Rows, usable
+from ._base import Links, a3_pair
+from ._symmetrize import Heuristic, symmetrize
+from ._training import Rows, TrainedAligner, check_lengths, usable
+
+SPECIAL = frozenset(
+    {
+        *("NULL", "UNK", "({", "})"),  # MGIZA++: the empty word, and fields of its A3 files
+        *("$", "1$", "2$", "3$", "4$"),  # mkcls: ends of sentences
+        "mkcls-mapped-dollar-symbol-$",
+    }
+)
+ESCAPE = "@escaped:"
 
 PROGRAMS = ("mkcls", "plain2snt", "snt2cooc", "mgiza")
 
@@ -154,7 +165,7 @@ def check_options(options: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Giza(ProgramAligner):
+class Giza(TrainedAligner):
     """Aligns by IBM models 1, 3, 4 and the HMM, trained by MGIZA++, the aligner of Moses.
 
     The programs mkcls, plain2snt, snt2cooc and mgiza are needed. Every call, including the first,
@@ -166,6 +177,12 @@ class Giza(ProgramAligner):
 
     Parameters
     ----------
+    symmetrization : str
+        How the two directions are combined, as by Moses' symal: "srctotgt", "tgttosrc",
+        "union", "intersection", "grow", "grow-diag", "grow-final", "grow-diag-final",
+        "grow-final-and".
+    bin_dir : Path or None
+        Folder of the programs. None: they are on PATH.
     ibm1, hmm, ibm3, ibm4 : int
         Number of iterations of each model. The last model with any iterations makes the links. The
         defaults are those of Moses' train-model.perl.
@@ -188,6 +205,8 @@ class Giza(ProgramAligner):
     "A Systematic Comparison of Various Statistical Alignment Models", CL 2003.
     """
 
+    symmetrization: Heuristic = "grow-diag-final-and"
+    bin_dir: Path | None = None
     ibm1: Annotated[int, Ge(0)] = 5
     hmm: Annotated[int, Ge(0)] = 5
     ibm3: Annotated[int, Ge(0)] = 3
@@ -198,8 +217,6 @@ class Giza(ProgramAligner):
     training_threads: Annotated[int, Ge(1)] = 1
     threads: Annotated[int, Ge(1)] = 2
 
-    package: ClassVar[str] = "MGIZA++"
-    most_tokens: ClassVar[int] = MAX_TOKENS
     settings: ClassVar[tuple[str, ...]] = (
         *("ibm1", "hmm", "ibm3", "ibm4"),
         *("options", "classes", "class_runs", "training_threads"),
@@ -213,6 +230,19 @@ class Giza(ProgramAligner):
 
     def _schedule(self) -> Schedule:
         return Schedule(self.ibm1, self.hmm, self.ibm3, self.ibm4)
+
+    def _program(self, name: str) -> Path:
+        return find_program(name, self.bin_dir, package="MGIZA++")
+
+    def _command(self, folder: Path, arguments: Sequence[str | Path], *, log: str) -> Command:
+        """Return a command that runs in a folder of scratch, where its log lies."""
+        return Command(
+            arguments,
+            folder / f"{log}.log",
+            folder=folder,
+            timeout_seconds=self.timeout_seconds,
+            is_scratch=True,
+        )
 
     # Training.
 
@@ -265,15 +295,32 @@ class Giza(ProgramAligner):
 
     # Aligning.
 
+    def _align(self, folder: Path, source: Rows, target: Rows, workdir: Path) -> list[Links]:
+        check_lengths(source, target, most=MAX_TOKENS, program="MGIZA++")
+        full = [index for index, (s, t) in enumerate(zip(source, target, strict=True)) if s and t]
+        aligned: list[Links] = [[] for _ in source]
+        if full:
+            sides = [[side[index] for index in full] for side in (source, target)]
+            with scratch(workdir, self.name()) as room:
+                directions = self._link(room, folder, *sides)
+            for index, s, t in zip(full, *directions, strict=True):
+                aligned[index] = symmetrize(self.symmetrization, by_source=s, by_target=t)
+        return aligned
+
     def _link(
-        self, room: Path, folder: Path, record: Mapping[str, Any], source: Rows, target: Rows
-    ) -> Directions:
-        """Align pairs with the tables of `folder`, as those were made.
+        self, room: Path, folder: Path, source: Rows, target: Rows
+    ) -> tuple[list[Links], list[Links]]:
+        """Align pairs that have tokens on both sides with the tables of `folder`, as made.
 
         A side more than `MAX_RATIO` times as long as the other cannot be generated: such a pair
         has the links of the other direction alone.
+
+        Returns
+        -------
+        by_source, by_target
+            Links in which a source word has at most one, and in which a target word has.
         """
-        settings = record["fingerprint"]
+        settings = (model_folders.read_record(folder) or {})["fingerprint"]
         schedule = Schedule(*(settings[name] for name in ("ibm1", "hmm", "ibm3", "ibm4")))
         sides = {
             side: _numbers(folder / f"{side}.vcb", room / f"{side}.vcb", rows)
@@ -360,25 +407,12 @@ def read_links(
     for path in sorted(command.log.parent.glob(f"{prefix}.{middle}.part*")):
         lines = path.read_text(encoding="utf-8").split("\n")
         for start in range(0, len(lines) - 1, 3):
-            header = re.match(r"# Sentence pair \((\d+)\) ", lines[start])
-            groups = (
-                re.findall(r"\(\{((?: \d+)*) \}\)", lines[start + 2])
-                if start + 2 < len(lines)
-                else []
-            )
-            if header is None or not groups:
+            pair = a3_pair(lines[start : start + 3])
+            if pair is None:
                 raise command.failure(f"wrote a damaged {path.name}:{start + 1}")
-            number = int(header[1])
-            row = [
-                (place - 1, int(position) - 1)
-                for place, group in enumerate(groups)
-                if place  # the first is the empty word
-                for position in group.split()
-            ]
-            generated = len(lines[start + 1].split())
-            if not 1 <= number <= len(lengths) or (
-                (len(groups) - 1, generated) != lengths[number - 1]
-            ):
+            number, words, row = pair
+            length = (words, len(lines[start + 1].split()))
+            if not 1 <= number <= len(lengths) or length != lengths[number - 1]:
                 raise command.failure(f"aligned another pair {number} than it was given")
             if number in by_number:
                 raise command.failure(f"aligned pair {number} twice")
@@ -414,3 +448,20 @@ def _numbers(vocabulary: Path, extended: Path, rows: Rows) -> list[list[str]]:
         file.write(content)
         file.writelines(fresh)
     return result
+
+
+def escape(token: str) -> str:
+    """Return a token that means nothing special to any program; different tokens stay different.
+
+    White space of other scripts and control characters are escaped too: each program has its own
+    idea of where a token ends.
+    """
+    if token in SPECIAL or token.startswith(ESCAPE) or not token.isprintable():
+        return ESCAPE + quote(token, safe="")
+    return token
+
+
+def write_rows(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    """Write rows of tokens, separated by spaces."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{' '.join(row)}\n" for row in rows)

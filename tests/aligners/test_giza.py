@@ -256,6 +256,32 @@ def test_wrong_options_are_refused(options, message):
         Giza(**options)
 
 
+# Classes of mkcls and MGIZA++'s fertilities depend on how words are written; model 1 does not.
+MODEL_1 = {"hmm": 0, "ibm3": 0, "ibm4": 0}
+
+
+def test_special_tokens_align_as_ordinary_ones(either, tmp_path):
+    odd = ["a\u00a0b", "a\u3000b", "a\x1cb", "@escaped:x", "#", "%s", "a\x00b"]
+    special = [*sorted(giza.SPECIAL), *odd]
+
+    def renamed(lines):
+        words = sorted({word for line in lines for word in line.split()})
+        names = dict(zip(words, special, strict=False))
+        return [" ".join(names.get(word, word) for word in line.split()) for line in lines]
+
+    aligner = Giza(bin_dir=either, **MODEL_1)
+    plain = align(aligner, tmp_path / "plain")
+    assert align(aligner, tmp_path / "special", renamed(SOURCE), renamed(TARGET)) == plain
+
+
+def test_pieces_are_projected_to_words(programs, tmp_path):
+    rows = align(Giza(bin_dir=programs, vocab_size=150), tmp_path / "work")
+    assert any(rows)
+    for row, pair in zip(rows, PAIRS, strict=True):
+        assert row == sorted(set(row))
+        assert all(s < len(pair.source) and t < len(pair.target) for s, t in row)
+
+
 def a3(number, source, target, links):
     groups = [f"NULL ({{ {''.join(f'{j} ' for j in links.get(0, ()))}}})"]
     groups += [

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.aligners._programs import ESCAPE, SPECIAL, escape
+from portmert.aligners.giza import ESCAPE, SPECIAL, escape
 
 TOKENS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
@@ -25,8 +25,8 @@ def test_an_escaped_token_is_one_printable_word(token):
 
 
 @given(TOKENS, TOKENS)
-def test_different_tokens_stay_different(one, other):
-    assert (escape(one) == escape(other)) == (one == other)
+def test_different_tokens_stay_different(left, right):
+    assert (escape(left) == escape(right)) == (left == right)
 
 
 def test_ordinary_tokens_stay_as_they_are():
