@@ -122,13 +122,17 @@ _PARTS = {
 _FORMS = {"b": "back-off", "i": "interpolation"}
 
 
+def _in_latin(name: str) -> str:
+    return name.replace("ρ", "rho").replace("τ", "tau")  # noqa: RUF001  as printed
+
+
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     patterns = []
     for name in PAPER_NAMES:
         if " " in name.here:  # a formula, which is read as it is printed
             continue
-        pattern = re.escape(name.printed.replace("ρ", "rho").replace("τ", "tau"))  # noqa: RUF001
+        pattern = re.escape(_in_latin(name.printed))
         for part, values in _PARTS.items():
             pattern = pattern.replace(re.escape(f"{{{part}}}"), f"(?P<{part}>{values})")
         form = r"(?:_(?P<form>[bi]))?" if name.paper == MEANING and name.here != "ol" else ""
@@ -143,9 +147,8 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 def resolved(text: str) -> str | None:
     """Return a metric written as `name:option=value` for a paper's name of it; None for others."""
-    text = text.replace("ρ", "rho").replace("τ", "tau")  # noqa: RUF001  as printed
     for pattern, here in _patterns():
-        if match := pattern.fullmatch(text):
+        if match := pattern.fullmatch(_in_latin(text)):
             parts = {key: value for key, value in match.groupdict().items() if value}
             form = _FORMS.get(parts.pop("form", "").lower())
             if "of" in parts:
@@ -165,6 +168,6 @@ def near(text: str) -> str:
         for name in PAPER_NAMES[::-1]
         if name.printed.lower() != name.here
     }
-    names = [printed[match] for match in difflib.get_close_matches(text.lower(), printed, 3, 0.75)]
-    shown = [f"{name.printed} is {name.here}" for name in names]
-    return f"; in papers {', '.join(shown)}" if shown else ""
+    matches = difflib.get_close_matches(text.lower(), printed, 3, 0.75)
+    hints = [f"{printed[match].printed} is {printed[match].here}" for match in matches]
+    return f"; in papers {', '.join(hints)}" if hints else ""

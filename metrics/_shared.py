@@ -319,6 +319,11 @@ def mean_of_orders(
     return mean
 
 
+def items_of_orders(counts: FloatArray, orders: int) -> list[FloatArray]:
+    """Return the items on both sides (...) of orders with three counts each, matches first."""
+    return [counts[..., n + 1] + counts[..., n + 2] for n in range(0, 3 * orders, 3)]
+
+
 def weighted_mean(stats: FloatArray) -> FloatArray:
     """Return (...): `stats[..., 0] / stats[..., 1]`, 0 where the weight is 0."""
     return quotient(stats[..., 0], stats[..., 1])

@@ -154,12 +154,8 @@ class Meteor(Metric):
         return _shared.best_reference(batch, self._stats, self.score)
 
     def _stats(self, single: Batch) -> FloatArray:
+        counts, _ = self._aligned(single)
         relations = single.once(self._lexicon)
-        segments = _shared.segments_of(single)
-        phrases, first = matches(relations, segments)
-        counts, _ = alignments(
-            segments, first, relations.words, phrases, (2, 1) if self.weighted else (1, 1)
-        )
         counts[:, 0], counts[:, 1] = _shared.hypothesis_lengths(single), _shared.one_length(single)
         if not self.weighted:
             return np.column_stack([counts[:, k] for k in (0, 1, 21, 20)])
@@ -168,15 +164,22 @@ class Meteor(Metric):
         counts[:, 3] = np.repeat(listed_words(single.references, relations), each)
         whole = (counts[:, 21] == counts[:, 0]) & (counts[:, 22] == counts[:, 1])
         counts[whole & (counts[:, 20] == 1.0), 20] = 0.0
-        return np.asarray(counts)
+        return counts
 
     def mapped(self, single: Batch) -> Batch:
         """Return the batch, of one reference a segment, with linked words as the reference's."""
+        _, tokens = self._aligned(single)
+        texts = replace(single.hypotheses, tokens=tokens)
+        return replace(single, hypotheses=texts, whole=single.corpus)
+
+    def _aligned(self, single: Batch) -> tuple[FloatArray, Ragged]:
+        """Return counts (H, 23) of the kernel and the mapped tokens of hypotheses."""
         relations, segments = single.once(self._lexicon), _shared.segments_of(single)
         phrases, first = matches(relations, segments)
-        _, tokens = alignments(segments, first, relations.words, phrases, (1, 1))
-        texts = replace(single.hypotheses, tokens=Ragged(tokens, segments.token_offsets))
-        return replace(single, hypotheses=texts, whole=single.corpus)
+        counts, tokens = alignments(
+            segments, first, relations.words, phrases, (2, 1) if self.weighted else (1, 1)
+        )
+        return counts, Ragged(tokens, segments.token_offsets)
 
     def score(self, stats: FloatArray) -> FloatArray:
         """Return METEOR in [0, 1] for stats (..., K)."""

@@ -95,8 +95,7 @@ class _Counted(Metric):
 
     def _items(self, stats: FloatArray) -> list[FloatArray]:
         """Return the n-grams on both sides (...) of each order, if orders may be left out."""
-        orders = range(0, 3 * self.max_order if self.effective_order else 0, 3)
-        return [stats[..., n + 1] + stats[..., n + 2] for n in orders]
+        return _shared.items_of_orders(stats, self.max_order if self.effective_order else 0)
 
     def _qmean(self, stats: FloatArray) -> FloatArray:
         """Return Qmean (...), equation 10, or the other mean that is asked for."""

@@ -35,7 +35,7 @@ class _TagMatch(Metric):
     mean: Mean = "gm"
     effective_order: bool = False
 
-    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"effective_order"})
+    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"effective_order", "f_first"})
     figure: ClassVar[Figure]
     f_first: ClassVar[bool] = False
     with_words: ClassVar[bool] = False
@@ -103,7 +103,6 @@ class _TagF(_TagMatch):
     f_first: bool = False  # type: ignore[misc]  # an option here
 
     figure: ClassVar[Figure] = "F"
-    signed_if_changed: ClassVar[frozenset[str]] = frozenset({"effective_order", "f_first"})
 
 
 @dataclass(frozen=True)
@@ -260,13 +259,14 @@ def _mean_share(
     stats: FloatArray, figure: Figure, mean: Mean, *, effective_order: bool = False
 ) -> FloatArray:
     """Return the mean over the orders (...) of their precision, recall or F-score."""
-    match, hypothesis, reference = (
-        [stats[..., 3 * n + k] for n in range(MAX_ORDER)] for k in range(3)
-    )
-    items = [h + r for h, r in zip(hypothesis, reference, strict=True)]
-    totals = {"precision": hypothesis, "recall": reference, "F": [both / 2.0 for both in items]}
-    shares = [_shared.quotient(m, n) for m, n in zip(match, totals[figure], strict=True)]
-    return _shared.mean_of_orders(shares, items if effective_order else (), geometric=mean == "gm")
+    orders = range(0, 3 * MAX_ORDER, 3)
+    if figure == "F":
+        totals = [items / 2.0 for items in _shared.items_of_orders(stats, MAX_ORDER)]
+    else:
+        totals = [stats[..., n + (1 if figure == "precision" else 2)] for n in orders]
+    shares = [_shared.quotient(stats[..., n], k) for n, k in zip(orders, totals, strict=True)]
+    items = _shared.items_of_orders(stats, MAX_ORDER if effective_order else 0)
+    return _shared.mean_of_orders(shares, items, geometric=mean == "gm")
 
 
 def _am_f(stats: FloatArray) -> FloatArray:

@@ -119,11 +119,9 @@ class _Overlap(Metric):
         return _shared.harmonic_mean(precision, self._mean_share(counts, 2))
 
     def _mean_share(self, counts: FloatArray, column: int) -> FloatArray:
-        orders = range(self.depth)
-        items = [counts[..., 3 * n + 1] + counts[..., 3 * n + 2] for n in orders]
         return _shared.mean_of_orders(
-            [self._share(counts, n, column) for n in orders],
-            items if self.effective_order else (),
+            [self._share(counts, n, column) for n in range(self.depth)],
+            _shared.items_of_orders(counts, self.depth if self.effective_order else 0),
         )
 
     @staticmethod

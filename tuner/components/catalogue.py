@@ -27,9 +27,9 @@ def catalogue(family: str) -> Iterator[dict[str, Any]]:
     Of a broken one of another package only `name` and `package` are known, and `fault`, the
     reason why it cannot be used. Metrics that are written `name:ARGUMENT` are among the others.
     """
-    outside = [name for name in external.NAMES if not missing("portmert.outside_metrics", name)]
-    outside = outside if family == "metric" else []
-    for name in sorted({*families.names(family), *outside}):
+    outside = external.NAMES if family == "metric" else ()
+    present = [name for name in outside if not missing("portmert.outside_metrics", name)]
+    for name in sorted({*families.names(family), *present}):
         try:
             yield describe(family, name)
         except Exception as error:

@@ -43,8 +43,8 @@ from ..nbest.model import NBest
 
 BARS = "|||"
 LINKS_FIELD = "links:"
-CHUNK = 1 << 16
-"""Bytes of the end of stderr that an error may show."""
+MOST_OF_STDERR = 1 << 16
+"""Bytes at the end of stderr in which an error looks for the last lines."""
 MOST_IN_A_LINE = 1 << 20
 """Bytes of an answer."""
 
@@ -386,7 +386,7 @@ class _Process:
         """Return the error of a program that did `event`, which is ended; with its last words."""
         tail = ""
         if self._stderr is not None and not self._stderr.closed:
-            self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - CHUNK))
+            self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - MOST_OF_STDERR))
             lines = self._stderr.read().decode(errors="replace").splitlines()
             last = [line.strip() for line in lines if line.strip()][-5:]
             tail = f"; its stderr ends: {' / '.join(last)}" if last else "; its stderr is empty"

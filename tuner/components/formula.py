@@ -392,9 +392,8 @@ def parse(text: str, build: Callable[[str], Metric]) -> Formula:
         try:
             metric = outside(word) or build(word)
         except ConfigError as error:
-            hint = "; write {}:... with a file or a command, in quotes or close to it"
-            is_outside = word.lower() in external.NAMES
-            raise ConfigError(f"{error}{hint.format(word) * is_outside}") from None
+            hint = f"; write {word}:... with a file or a command, in quotes or close to it"
+            raise ConfigError(f"{error}{hint * (word.lower() in external.NAMES)}") from None
         if metric not in metrics:
             metrics.append(metric)
         return f"m{metrics.index(metric)}"
