@@ -177,10 +177,10 @@ def measure(
         files.clear_parts(folder / "cells")
     shared = workers.shared(shared_plan)
     cells = list(product(range(len(choices)), range(plan.splits), range(plan.seeds)))
-    kept, tasks = [], []
+    paths, tasks = [], []
     for place, *numbers in cells:
         choice = choices[place]
-        cell = {
+        inputs = {
             "data": data,
             "choice": [choice.tuned_on, sorted(choice.without), choice.prior],
             "optimizer": repr(choice.optimizer),
@@ -189,26 +189,28 @@ def measure(
             "constraints": repr(plan.constraints),
             "portmert": portmert.__version__,
         }
-        key = hashlib.sha256(json.dumps(cell).encode()).hexdigest()[:24]
-        kept.append(None if folder is None else folder / "cells" / f"{key}.json")
-        tasks.append((shared, choice, *numbers, _read(kept[-1])))
+        key = hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:24]
+        paths.append(None if folder is None else folder / "cells" / f"{key}.json")
+        tasks.append((shared, choice, *numbers, _read(paths[-1])))
     scores = {
         label: np.empty((len(choices), 2, plan.splits, plan.seeds)) for label in plan.metrics
     }
-    said: dict[tuple[int, ...], tuple[Sequence[str], Sequence[str]]] = {}
-    for number, (weights, *lines) in workers.run(_search, tasks, phase="tuning"):
+    notices: set[str] = set()
+    warnings: dict[int, Sequence[str]] = {}
+    for number, (cell, lines) in workers.run(_search, tasks, phase="tuning"):
         place, split, repeat = cells[number]
-        path = kept[number]
+        path = paths[number]
         if path is not None and tasks[number][-1] is None:
-            _write(path, Cell(weights, tuple(lines[1])))
-        best = best_hypotheses(lists[place], weights)
+            _write(path, cell)
+        best = best_hypotheses(lists[place], cell.weights)
         for label, table in scores.items():
             table[place, :, split, repeat] = plan.scores(label, best, split)
         if split == repeat == 0 and not choices[place].without:
-            said[cells[number]] = lines[0], lines[1]
-    for line in sorted({line for notes, _ in said.values() for line in notes}):
+            notices.update(lines)
+            warnings[number] = cell.warnings
+    for line in sorted(notices):
         notice(f"first split: {line}")
-    warn_of(f"first split: {line}" for cell in sorted(said) for line in said[cell][1])
+    warn_of(f"first split: {line}" for number in sorted(warnings) for line in warnings[number])
     rows = [
         Row(name, choice, {label: table[place] for label, table in scores.items()})
         for place, (name, choice) in enumerate(zip(_names(choices), choices, strict=True))
@@ -217,11 +219,11 @@ def measure(
 
 
 def _search(
-    plan: CrossPlan, choice: Choice, split: int, repeat: int, kept: Cell | None
-) -> tuple[FeatureWeights, list[str], Sequence[str]]:
-    """Return the weights of one cell, and the notices and warnings of its search."""
-    if kept is not None:
-        return kept.weights, [], kept.warnings
+    plan: CrossPlan, choice: Choice, split: int, repeat: int, earlier: Cell | None
+) -> tuple[Cell, Sequence[str]]:
+    """Return a cell and the notices of its search; one that was kept is not searched again."""
+    if earlier is not None:
+        return earlier, ()
     setup = weight_search.Setup(
         choice.optimizer,
         starts=() if plan.start is None else (plan.start,),
@@ -234,7 +236,7 @@ def _search(
             leave_out(plan.nbest, choice.without), plan.stats[choice.tuned_on],
             plan.metrics[choice.tuned_on], setup, segments=plan.parts(split)[0],
         )  # fmt: skip
-    return optimized.weights, lines, optimized.warnings
+    return Cell(optimized.weights, tuple(optimized.warnings)), lines
 
 
 def _plain(plan: CrossPlan, metric: str) -> list[Row]:

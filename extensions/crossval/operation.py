@@ -96,8 +96,8 @@ def crossval(
     ...     for n in range(8) for word, lm, tm in (("x", -1, -2), ("d", -2, -1))
     ... ]
     >>> lists = portmert.Lists.from_records(records, refs=[["a b c d"] * 8])
-    >>> found = portmert.crossval(lists, "bleu", splits=2)
-    >>> {one["name"]: one["judged"]["bleu"]["unseen"] for one in found.document["choices"]}
+    >>> report = portmert.crossval(lists, "bleu", splits=2)
+    >>> {row["name"]: row["judged"]["bleu"]["unseen"] for row in report.document["choices"]}
     {'bagged': 1.0, 'first': 0.0, 'only LM': 1.0, 'only TM': 1.0, 'start weights': 0.0}
     """
     how = optimizing.Search.of(search, optimizing.CommonOptions)
@@ -127,8 +127,8 @@ def _judged(
     folder: Path | None,
 ) -> dict[str, Any]:
     """Tune and judge every choice on every split."""
-    first, *others = metrics.values() or (None,)
-    with optimizing.read_dev_lists(dev_lists, first, search, also=others) as dev:
+    first, *further = metrics.values() or (None,)
+    with optimizing.read_dev_lists(dev_lists, first, search, also=further) as dev:
         setup = dev.setup
         stats = {
             label: dev.stats if metric is dev.metric else dev.statistics(metric)
@@ -153,10 +153,8 @@ def _judged(
 
 def _digest(dev: optimizing.DevLists, plan: CrossPlan, signatures: Mapping[str, str]) -> str:
     """Return a hash of all that searches on the lists depend on."""
-    nbest, hashed = (
-        plan.nbest,
-        hashlib.sha256(repr((signatures, plan.nbest.feature_names)).encode()),
-    )
+    nbest = plan.nbest
+    hashed = hashlib.sha256(repr((signatures, nbest.feature_names)).encode())
     arrays: list[NDArray[Any]] = [nbest.features, nbest.offsets]
     if nbest.sparse is not None:
         hashed.update("\n".join(nbest.sparse.names).encode("utf-8", "surrogatepass"))
@@ -165,10 +163,8 @@ def _digest(dev: optimizing.DevLists, plan: CrossPlan, signatures: Mapping[str, 
         if not table.is_lazy:
             arrays.append(table.rows)
             continue
-        for texts in (
-            dev.scored.texts,
-            dev.references.texts,
-        ):  # what comes later follows from them
+        # What is counted later follows from the texts.
+        for texts in (dev.scored.texts, dev.references.texts):
             arrays += [texts.tokens.values, texts.tokens.offsets]
             hashed.update("\n".join(texts.vocabulary.words).encode("utf-8", "surrogatepass"))
     for array in arrays:

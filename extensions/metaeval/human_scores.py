@@ -26,7 +26,7 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.base.compressed import COMPRESSED
 from portmert.tuner.base.errors import InputError, counted, faults_at, suggest
 from portmert.tuner.base.files import read_lines
-from portmert.tuner.base.json_toml import parse_toml
+from portmert.tuner.base.json_toml import read_toml
 from portmert.tuner.base.numbers import FINITE, parse_finite
 
 Several = Literal["refuse", "mean", "each"]
@@ -493,9 +493,7 @@ def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:
         It is not TOML, lists nothing, has another key or a value of another kind, names two test
         sets alike, or a file that is not there.
     """
-    text = "\n".join(read_lines(path))
-    with faults_at(f"{path}: not TOML", ValueError, InputError):
-        content = parse_toml(text)
+    content = read_toml(path)
     tables = content.get("set")
     if set(content) != {"set"} or not isinstance(tables, list) or not tables:
         raise InputError(f"{path}: expected tables [[set]], one of each test set, nothing else")

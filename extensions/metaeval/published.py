@@ -12,7 +12,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation.published import Published, read_published
 
 from . import evaluation
-from .combined import Combined, column_of
+from .combined import Column, Combined, column_of
 from .tables import measure_name, with_interval
 
 
@@ -85,13 +85,7 @@ def tables(
                 name = " ".join(filter(None, ("ours:", column.name, measure_name(measure))))
                 headers += [name, "p"]
                 for row, place in zip(rows, places, strict=True):
-                    estimate = None if place is None else column.correlations[place].get(measure)
-                    row.append(NOTHING if estimate is None else with_interval(estimate))
-                    pair = (
-                        (first, first) if place is None else (min(place, first), max(place, first))
-                    )
-                    difference = column.differences.get(pair, {}).get(measure)
-                    row.append("" if difference is None else shown_p(difference.p_corrected))
+                    row.extend(_cells(column, measure, place, first))
         yield Table(
             f"Table {theirs.number} of {published.citation}: {theirs.caption}",
             headers,
@@ -100,3 +94,16 @@ def tables(
             "pairs of metrics. Ours are above 0 where a metric agrees with people, of error rates "
             "too.",
         )
+
+
+def _cells(column: Column, measure: str, place: int | None, first: int) -> tuple[str, str]:
+    """Return our correlation of the metric at a place, and p of its difference from the first."""
+    if place is None:
+        return NOTHING, ""
+    estimate = column.correlations[place].get(measure)
+    pair = min(place, first), max(place, first)
+    difference = column.differences.get(pair, {}).get(measure)
+    return (
+        NOTHING if estimate is None else with_interval(estimate),
+        "" if difference is None else shown_p(difference.p_corrected),
+    )

@@ -15,7 +15,7 @@ from portmert.metrics._base import IntArray
 from portmert.tuner.api.texts import pipeline_of
 from portmert.tuner.base import arguments, files
 from portmert.tuner.base.errors import InputError, faults_at, suggest
-from portmert.tuner.base.json_toml import parse_toml
+from portmert.tuner.base.json_toml import read_toml
 from portmert.tuner.base.numbers import Natural, Positive
 from portmert.tuner.base.warn import notice
 from portmert.tuner.evaluation.comparison.systems import (
@@ -184,8 +184,7 @@ def _pool(condition: SheetCondition, filters: Filters, pipeline: TextPipeline) -
 
 def _conditions(path: Path) -> list[SheetCondition]:
     """Read the conditions of a file. Paths in it are taken from its folder."""
-    with faults_at(f"{path}: not TOML", ValueError, InputError):
-        tables = parse_toml("\n".join(files.read_lines(path))).get("condition")
+    tables = read_toml(path).get("condition")
     if not isinstance(tables, list) or not tables:
         raise InputError(f"{path}: expected tables [[condition]], one of each comparison")
     with faults_at(path, ValueError, InputError):

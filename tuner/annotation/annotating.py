@@ -86,7 +86,7 @@ class Distinct:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _SentenceRecords:
     """Distinct sentences, their keys, and their records for each layer."""
 
     lines: Sequence[str]
@@ -242,7 +242,7 @@ class CachedAnnotator:
         keys = [line_key(line) for line in lines]
         by_name = self._cache.get([str(layer) for layer in layers], keys)
         cached = {layer: by_name[str(layer)] for layer in layers}
-        sentence_records = _Found(
+        sentence_records = _SentenceRecords(
             lines,
             keys,
             {layer: [record or records.UNPARSED for record in cached[layer]] for layer in cached},
@@ -265,7 +265,10 @@ class CachedAnnotator:
         return sentence_records.columns
 
     def _make(
-        self, asked_layers: Sequence[KeptLayer], missing: Sequence[int], sentence_records: _Found
+        self,
+        asked_layers: Sequence[KeptLayer],
+        missing: Sequence[int],
+        sentence_records: _SentenceRecords,
     ) -> None:
         """Ask the annotator for the sentences at the places `missing`, and keep its answers."""
         gives = self._annotator.gives
@@ -340,7 +343,7 @@ class CachedAnnotator:
             self._context.progress("annotating", done, count)
             yield from enumerate(answers, shard * SHARD)
 
-    def _check_failures(self, places: Sequence[int], sentence_records: _Found) -> None:
+    def _check_failures(self, places: Sequence[int], sentence_records: _SentenceRecords) -> None:
         """Stop if too many fail; these are not kept, because the reason may go away."""
         keys = [sentence_records.keys[place] for place in places]
         failed = self._failed_before + len(self._unparsed.union(keys))

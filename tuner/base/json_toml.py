@@ -8,10 +8,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
+from .errors import InputError, faults_at
+from .files import read_lines
 from .numbers import LARGEST, MOST
 
 _DEPTH = 100
@@ -131,6 +134,19 @@ def plain(value: object) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file holds.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or `parse_toml` refuses it.
+    """
+    text = "\n".join(read_lines(path))
+    with faults_at(f"{path}: not TOML", ValueError, InputError):
+        return parse_toml(text)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

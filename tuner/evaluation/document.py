@@ -90,13 +90,13 @@ class ChartChoice:
 
 @dataclass(frozen=True)
 class Chart(Block):
-    """A chart of the page.
+    """A chart, of the page or in a file of its own.
 
     Parameters
     ----------
     kind
-        `bars` and `intervals` (dots) are horizontal; `lines`, `steps` and `scatter` connect or
-        mark points.
+        `bars` and `intervals` (dots) are horizontal; `lines`, `scatter` and, in files alone,
+        `steps` connect or mark points.
     x, y
         The names of the axes.
     """

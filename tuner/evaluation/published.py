@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..base import errors, files, json_toml
+from ..base.errors import InputError, counted, faults_at
+from ..base.json_toml import read_toml
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,14 @@ def read_published(path: Path) -> Published:
     InputError
         The file cannot be read, is no TOML, or a table has other keys or rows of another length.
     """
-    text = "\n".join(files.read_lines(path))
-    try:
-        published = TypeAdapter(Published).validate_python(json_toml.parse_toml(text))
-    except ValidationError as error:
-        raise errors.InputError(f"{path}: {errors.reason(error)}") from None
-    except ValueError as error:
-        raise errors.InputError(f"{path}: not TOML: {error}") from None
+    content = read_toml(path)
+    with faults_at(path, ValidationError, InputError):
+        published = TypeAdapter(Published).validate_python(content)
     for table in published.table:
         for row in table.rows:
             if len(row) != len(table.headers):
-                raise errors.InputError(
+                raise InputError(
                     f"{path}: table {table.number}: the row of '{row[0] if row else ''}' has "
-                    f"{errors.counted(len(row), 'cell')}, the headers are {len(table.headers)}"
+                    f"{counted(len(row), 'cell')}, the headers are {len(table.headers)}"
                 )
     return published

@@ -99,9 +99,9 @@ def _sentence(clause: _Term) -> Element:
     """Return a clause as the element <xdrs>."""
     if len(clause.arguments) < 3:
         raise Fault(clause.line, "sem/3 or sem/5 is expected: tokens and a representation")
-    _, tokens, *others, drs = clause.arguments
+    _, tokens, *tag_lists, drs = clause.arguments
     beside = Element("taggedtokens", tokens.line, {})
-    for term in (x for several in (tokens, *others) for x in several.arguments):
+    for term in (x for several in (tokens, *tag_lists) for x in several.arguments):
         if term.name == "[]" and term.before:
             tags = [
                 Element("tag", tag.line, {"type": tag.before[0].name}, text=tag.name)

@@ -116,14 +116,14 @@ def read(path: Path | str) -> Iterator[ConlluTree]:
     """
     rows: list[tuple[int, str]] = []
     is_any = False
-    lines: Iterable[tuple[int, str]] = [
+    lines = [
         (number, decode_line(raw.removesuffix(b"\r"), path, number))
         for number, raw in enumerate([*read_bytes(path).split(b"\n"), b""], 1)
     ]
     tagger = _tagger(next((line for _, line in lines if not _MARK.match(line)), ""))
     if tagger is not None:
         notice(f"{path}: read as columns of {tagger.name}: {tagger.columns}")
-        lines = _tagged(path, list(lines), tagger)
+        lines = list(_tagged(path, lines, tagger))
     for number, line in lines:
         if line and not line.isspace():
             rows.append((number, line))
@@ -284,7 +284,7 @@ class _Tree:
 
 
 def finite(text: str, noun: str) -> float:
-    """Return a finite number; `what` begins the message of a ValueError."""
+    """Return a finite number; `noun` begins the message of a ValueError."""
     try:
         value = float(text)
     except ValueError:

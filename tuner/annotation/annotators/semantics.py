@@ -20,7 +20,7 @@ NAMES: dict[Layer, str] = {
 }
 
 
-class _Known(NamedTuple):
+class _Analyses(NamedTuple):
     """The analyses of one sentence, and the place where a file has it first."""
 
     where: str
@@ -42,9 +42,9 @@ class Semantics(FileAnnotator):
     gives: ClassVar[frozenset[Layer]] = frozenset(NAMES)
     version: ClassVar[int] = 1
 
-    def read(self) -> Mapping[str, _Known]:
+    def read(self) -> Mapping[str, _Analyses]:
         """Read the sentences of the files, by the key of each."""
-        entries: dict[str, _Known] = {}
+        entries: dict[str, _Analyses] = {}
         for path in self.files:
             sentences = list(_sentences(path))
             if not sentences:
@@ -53,7 +53,7 @@ class Semantics(FileAnnotator):
                 )
             for sentence in sentences:
                 key, where = _lookup.key(sentence.tokens), f"{path}:{sentence.line}"
-                layers = entries.setdefault(key, _Known(where, sentence.tokens, {})).layers
+                layers = entries.setdefault(key, _Analyses(where, sentence.tokens, {})).layers
                 for layer in NAMES:
                     if analysis := getattr(sentence, layer):
                         layers.setdefault(layer, analysis)
@@ -66,7 +66,7 @@ class Semantics(FileAnnotator):
             layer for layer in NAMES if all(layer in entry.layers for entry in entries)
         )
 
-    def annotation_of(self, entry: _Known, request: AnnotationRequest) -> Annotation | None:
+    def annotation_of(self, entry: _Analyses, request: AnnotationRequest) -> Annotation | None:
         """Return the layers that are asked for.
 
         Raises
@@ -85,8 +85,7 @@ class Semantics(FileAnnotator):
             )
         if lacking:
             raise InputError(f"{entry.where}: no {NAMES[lacking[0]]}, which is needed")
-        given: dict[str, Any] = {x: entry.layers[x] for x in NAMES if x in request.layers}
-        return Annotation(**given)
+        return Annotation(**{x: entry.layers[x] for x in NAMES if x in request.layers})
 
 
 def _sentences(path: Path) -> Iterator[Analysed]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import portmert
 from portmert.metrics._base import Metric
+from portmert.metrics._shared import flat
 
 from ...base.errors import InputError, ProgramError
 from ...base.json_toml import plain
@@ -310,8 +311,8 @@ def _notes(
         )
     if len(material) == 1:
         lines.append("one segment only: it cannot be resampled, so nothing is tested")
-    (first, *_), *others = material.outputs
-    for name, outputs in zip(material.systems[1:], others, strict=True):
+    first = material.outputs[0][0]
+    for name, outputs in zip(material.systems[1:], material.outputs[1:], strict=True):
         if all(identical_segments(first, output).all() for output in outputs):
             lines.append(f"{name} and {material.systems[0]} have the same output")
     lines += _same_replicas(material)
@@ -325,21 +326,17 @@ def _notes(
 
 def _same_replicas(material: Material) -> list[str]:
     """Return a line if replicas have one output: then most likely no tuning changed it."""
-    outputs = [
-        (f"{name} {number}" if len(replicas) > 1 else name, output)
-        for name, replicas in zip(material.systems, material.outputs, strict=True)
-        for number, output in enumerate(replicas, 1)
-    ]
-    if len(outputs) == len(material.systems):
+    if all(len(replicas) == 1 for replicas in material.outputs):
         return []
-    lines = []
-    while outputs:
-        (name, first), *others = outputs
-        is_same = [bool(identical_segments(first, output).all()) for _, output in others]
-        names = [name, *(other for (other, _), same in zip(others, is_same, strict=True) if same)]
-        if len(names) > 1:
-            lines.append(
-                f"{', '.join(names)} have the same output, as of a tuning that changed nothing"
-            )
-        outputs = [each for each, same in zip(others, is_same, strict=True) if not same]
-    return lines
+    by_output: dict[tuple[bytes, bytes], list[str]] = {}
+    for name, replicas in zip(material.systems, material.outputs, strict=True):
+        for number, output in enumerate(replicas, 1):
+            tokens = flat(output.tokens)
+            content = tokens.values.tobytes(), tokens.offsets.tobytes()
+            label = f"{name} {number}" if len(replicas) > 1 else name
+            by_output.setdefault(content, []).append(label)
+    return [
+        f"{', '.join(labels)} have the same output, as of a tuning that changed nothing"
+        for labels in by_output.values()
+        if len(labels) > 1
+    ]

@@ -138,14 +138,10 @@ def in_families(
 def ordering_scores(names: Sequence[str], counted: Sequence[Counted]) -> list[dict[str, Any]]:
     """Return Tables 8, 9 and 10: for each system the metrics of `ORDERING`, if counted."""
     scores = {counts.label: counts.corpus_scores() for counts in counted}
-    return (
-        []
-        if not scores
-        else [
-            {"system": name, "scores": {label: scores[label][number] for label in ORDERING}}
-            for number, name in enumerate(names)
-        ]
-    )
+    return [
+        {"system": name, "scores": {label: scores[label][number] for label in ORDERING}}
+        for number, name in enumerate(names if scores else ())
+    ]
 
 
 def part_scores(

@@ -157,8 +157,6 @@ def _fingerprint(folder: Path) -> dict[str, str]:
         )
     try:
         int(content["tune.replicas"])
-        int(content["tune.seed"])
-        float(content["tune.held_out"])
     except (KeyError, TypeError, ValueError):
         raise StateError(
             f"{state}: is not what portmert writes; is this the folder of a run?"
@@ -230,8 +228,7 @@ def _replica(
         if not (part / "weights.json").is_file():
             break
         weights.append(read_weights(part / "weights.json"))
-        iteration = _pass(part, number)
-        passes.append(iteration)
+        passes.append(_pass(part, number))
         number += 1
     refuse_changed(folder)
     finished: dict[str, Any] = {}

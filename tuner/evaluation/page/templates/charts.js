@@ -50,7 +50,7 @@ const whiskers = {
   },
 };
 
-/** Draws a line across the chart where something stands: a weight, no difference. */
+/** Draws a line across the chart where something stands: no difference. */
 const marker = {
   id: "marker",
   beforeDatasetsDraw(chart, _, options) {
@@ -104,13 +104,12 @@ function dataset(series, chart) {
       backgroundColor: "transparent", borderWidth: 0, maxBarThickness: 22,
     };
   }
-  const steps = chart.kind === "steps";
   return {
-    ...common, type: "line", parsing: false, stepped: steps ? "before" : false,
+    ...common, type: "line", parsing: false,
     data: series.x.map((x, i) => ({ x, y: series.values[i] })), spanGaps: false,
     showLine: chart.kind !== "scatter",
-    borderWidth: steps ? 1.4 : 2, borderDash: DASHES[series.dash % DASHES.length],
-    pointRadius: steps ? 0 : series.x.length > 100 ? 2 : 3, pointHoverRadius: 5,
+    borderWidth: 2, borderDash: DASHES[series.dash % DASHES.length],
+    pointRadius: series.x.length > 100 ? 2 : 3, pointHoverRadius: 5,
   };
 }
 
@@ -155,10 +154,6 @@ function options(choice, chart) {
     y.grid.display = false;
     Object.assign(x, { beginAtZero: chart.kind === "bars" }, reach(choice));
   }
-  if (chart.kind === "steps") {
-    Object.assign(x, { min: Math.min(...positions), max: Math.max(...positions) });
-    x.ticks.includeBounds = false;
-  }
   const value = (item) => (sideways ? item.parsed.x : item.parsed.y);
   const spread = (item) => {
     const low = item.dataset.low?.[item.dataIndex];
@@ -168,7 +163,7 @@ function options(choice, chart) {
   return {
     animation: false, responsive: true, maintainAspectRatio: false, normalized: true,
     indexAxis: sideways ? "y" : "x",
-    interaction: { mode: ["lines", "steps", "scatter"].includes(chart.kind) ? "nearest" : "index", axis: chart.kind === "scatter" ? "xy" : sideways ? "y" : "x", intersect: false },
+    interaction: { mode: sideways ? "index" : "nearest", axis: chart.kind === "scatter" ? "xy" : sideways ? "y" : "x", intersect: false },
     scales: { x, y },
     plugins: {
       legend: { display: false },  // `fillLegend` writes it
