@@ -50,7 +50,6 @@ from ..search.problem import within_segment_spread
 from ..search.results import Optimized
 from ..search.stat_table import StatTable
 from ..search.weight_search import Setup, find_weights
-from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file
 from .lists import Lists, ListsLike, PreparedLists, as_lists
@@ -426,8 +425,7 @@ class ReplicaRun:
         return self._scored(stats.total(rows))
 
     def _scored(self, total: FloatArray) -> Scored:
-        metric = self.dev.metric
-        return Scored(float(finite_scores(metric, total)), metric.parts(total))
+        return Scored.of(self.dev.metric, total)
 
     def _test(self, weights: FeatureWeights, folder: Path | None) -> Scored | None:
         """Choose from the lists of the test set, if there is one; write and score the choice."""

@@ -128,11 +128,11 @@ class StepFolder:
     ) -> None:
         """Write the files that Moses' mert, pro or kbmira would have left."""
         point = self.vector(weights)
-        lines = [*notes, mert.best_point(point, score), f"Best BLEU = {score:.6f}"]
-        text = "".join(f"{_program.number(value)} " for value in point) + "\n"
+        best = f"Best point: {_program.row(point)} => {score:.6f}"  # mert-moses.pl looks for it
+        lines = [*notes, best, f"Best BLEU = {score:.6f}"]
         self.write("mert.log", "".join(f"{line}\n" for line in lines), step=step)
         self.write("mert.out", _weights_text(weights, self.names), step=step)
-        self.write("weights.txt", text, step=step)
+        self.write("weights.txt", f"{_program.row(point)}\n", step=step)
 
     def _record_path(self, step: int) -> Path:
         return self.path / f"run{step}.portmert.json"

@@ -20,7 +20,7 @@ from ..decoders.moses import PATIENCE_SECONDS
 from ..executors.opening import Workplace
 from ..search import DEFAULT_OPTIMIZER
 from ..search.optimizers._base import Optimizer
-from ._program import OptionValues, ProgramOptions, UsageError, parse_perl
+from ._program import OptionValues, ProgramOptions, parse_perl
 from ._scorer import Scorer, read_scorer
 from .mert import optimizer_of_type
 
@@ -334,7 +334,7 @@ def _arguments_of_programs(values: OptionValues) -> dict[str, OptionValues]:
 
 def _parsed(program: str, arguments: str) -> OptionValues:
     where = f"arguments for {program}, '{arguments.strip()}'"
-    with faults_at(where, (UsageError, ValueError), click.UsageError):
+    with faults_at(where, (click.UsageError, ValueError), click.UsageError):
         values = PROGRAMS[program].parse(shlex.split(arguments))
     if values.rest:
         raise click.UsageError(f"{where}: '{values.rest[0]}' is no option")

@@ -16,10 +16,6 @@ from ..base import errors, numbers
 from ..components import registry
 
 
-class UsageError(click.UsageError):
-    """A program was called with wrong options."""
-
-
 @dataclass(frozen=True)
 class ProgramOptions:
     """The options of one of Moses' programs.
@@ -43,11 +39,9 @@ class ProgramOptions:
     def parse(self, arguments: Sequence[str]) -> OptionValues:
         """Return the options given; as getopt_long does, abbreviations and all.
 
-        Words that are no options are ignored, as Moses' programs do.
-
         Raises
         ------
-        UsageError
+        click.UsageError
             An unknown, refused or ambiguous option, or one without its value.
         """
         options = re.findall(r"([\w-]+)(?:\|(\w))?(=?)", self.spellings)
@@ -60,11 +54,11 @@ class ProgramOptions:
         try:
             pairs, free_words = getopt.gnu_getopt(list(arguments), letters, names)
         except getopt.GetoptError as error:
-            raise UsageError(error.msg) from None
+            raise click.UsageError(error.msg) from None
         values = OptionValues(((by_word[word], value) for word, value in pairs), free_words)
         for name in values:
             if name in self.refused:
-                raise UsageError(f"--{name}: {self.refused[name]}")
+                raise click.UsageError(f"--{name}: {self.refused[name]}")
         return values
 
 
@@ -94,12 +88,12 @@ class OptionValues(dict[str, list[str]]):
         return [item for item in self.last(name).split(",") if item]
 
     def integer(self, name: str, default: int) -> int:
-        """Return the last value of an option that is a whole number, else raise `UsageError`."""
+        """Return the last value of an option that is a whole number, else raise UsageError."""
         text = self.last(name, str(default))
         try:
             return int(text)
         except ValueError:
-            raise UsageError(f"--{name} {text}: expected a whole number") from None
+            raise click.UsageError(f"--{name} {text}: expected a whole number") from None
 
     def settings(self) -> dict[str, str]:
         """Return the options of our search, KEY=VALUE each."""
@@ -110,6 +104,11 @@ def number(value: float) -> str:
     """Return a number that reads back exactly, in the form that mert-moses.pl knows: no `e+`."""
     text = repr(float(value) + 0.0)
     return format(float(value), ".1f") if "e+" in text else text
+
+
+def row(values: Iterable[float]) -> str:
+    """Return numbers with a blank behind each."""
+    return "".join(f"{number(value)} " for value in values)
 
 
 def printed_score(metric: Metric, score: float) -> float:

@@ -1,9 +1,9 @@
-"""Search lists for the best weights, and print them, as Moses' `mert` does."""
+"""How Moses' `mert` searches lists: its starts, columns and constraints."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,56 +12,13 @@ from portmert.metrics._base import FloatArray, Metric
 
 from ..base import errors, numbers, streams
 from ..base.files import read_lines
-from ..base.warn import warn_of
 from ..components import registry
 from ..nbest import moses_dat
 from ..search import constraints, weight_search
-from ..search.list_statistics import moses_stats
 from ..search.optimizers._base import Optimizer
 from ..search.problem import TuningProblem
 from ..search.stat_table import StatTable
 from ..weights.feature_weights import FeatureNames, FeatureWeights
-from ._program import number
-
-
-def best_point(point: FloatArray, score: float) -> str:
-    """Return the line that mert-moses.pl looks for."""
-    return f"Best point: {''.join(f'{number(value)} ' for value in point)} => {score:.6f}"
-
-
-def read_starts(paths: Sequence[str | Path], width: int) -> Starts:
-    """Read init.opt files: a line of weights, in the first also lowest and highest ones.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read, has too few numbers or others than numbers.
-    """
-    points: list[FloatArray] = []
-    ranges = np.empty((2, width))
-    for path in paths:
-        tokens = " ".join(read_lines(path)).split()
-        count = 3 * width if not points else width
-        if len(tokens) < count:
-            content = "weights, lowest and highest ones" if not points else "weights"
-            raise errors.InputError(
-                f"{path}: {errors.counted(len(tokens), 'number')}, expected {count}: {content}"
-            )
-        values = np.array([_finite(token, path) for token in tokens[:count]])
-        if not points:
-            ranges = values[width:].reshape(2, width)
-        points.append(values[:width])
-    if not points:
-        raise errors.InputError("no starting point given: --ifile")
-    return Starts(tuple(points), ranges[0], ranges[1])
-
-
-def _finite(token: str, path: str | Path) -> float:
-    value = numbers.parse_finite(token)
-    if value is None:
-        raise errors.InputError(f"{path}: '{token}' is not a number")
-    return value
-
 
 DEFAULT_RANGE = (0.0, 1.0)
 
@@ -81,6 +38,29 @@ class Starts:
     points: tuple[FloatArray, ...]
     lowest: FloatArray
     highest: FloatArray
+
+
+def read_starts(path: str | Path, width: int) -> Starts:
+    """Read init.opt: a line of weights, the lowest and the highest ones.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, has too few numbers or others than numbers.
+    """
+    tokens, count = " ".join(read_lines(path)).split(), 3 * width
+    if len(tokens) < count:
+        raise errors.InputError(
+            f"{path}: {errors.counted(len(tokens), 'number')}, expected {count}: weights, lowest "
+            f"and highest ones"
+        )
+    values = []
+    for token in tokens[:count]:
+        if (value := numbers.parse_finite(token)) is None:
+            raise errors.InputError(f"{path}: '{token}' is not a number")
+        values.append(value)
+    point, lowest, highest = np.array(values).reshape(3, width)
+    return Starts((point,), lowest, highest)
 
 
 def optimizer_of_type(kind: str, options: Mapping[str, str]) -> Optimizer:
@@ -109,39 +89,6 @@ def check_columns(searched: Sequence[str], names: FeatureNames) -> None:
     for name in searched:
         if name not in columns:
             raise errors.InputError(f"there is no feature {name}{errors.suggest(name, columns)}")
-
-
-def find_weights_as_mert(
-    lists: moses_dat.DatLists,
-    metric: Metric,
-    optimizer: Optimizer,
-    starts: Starts,
-    *,
-    active: Sequence[str] = (),
-    positive: Sequence[str] = (),
-    sparse: FeatureWeights | None = None,
-    seed: int = 0,
-) -> tuple[FeatureWeights, float]:
-    """Search for weights; return them as mert prints them, and their score on the metric's scale.
-
-    Parameters: see `setup_as_mert`. If all columns are searched, the absolute values of the dense
-    weights add to 1.
-    """
-    lists = replace(lists, score_name=metric.name())  # what it is called was looked at before
-    setup = setup_as_mert(
-        lists,
-        metric,
-        optimizer,
-        starts,
-        active=active,
-        positive=positive,
-        sparse=sparse,
-        seed=seed,
-    )
-    stats = StatTable(moses_stats(lists, metric))
-    optimum = weight_search.find_weights(lists, stats, metric, setup)
-    warn_of(optimum.warnings)
-    return sized(optimum.weights, () if active else lists.feature_names), optimum.score
 
 
 def setup_as_mert(
@@ -196,9 +143,9 @@ def constraints_of(
 
 def sized(weights: FeatureWeights, names: FeatureNames) -> FeatureWeights:
     """Return weights of which those of the names have absolute values that add to 1."""
-    size = float(np.abs(weights.vector(names)).sum()) if names else 1.0
+    size = float(np.abs(weights.vector(names)).sum()) or 1.0
     rows = weights.values.items()
-    return FeatureWeights({name: tuple(v / (size or 1.0) for v in row) for name, row in rows})
+    return FeatureWeights({name: tuple(v / size for v in row) for name, row in rows})
 
 
 def _points(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -24,7 +24,7 @@ from ..base.errors import InputError, StateError, suggest
 from ..base.files import copy_file, locked, make_folder, writing
 from ..base.programs import Command
 from ..base.programs import run as run_program
-from ..base.warn import collected_notices, notice, notices_behind, warn
+from ..base.warn import collected_notices, notice, notices_behind, warn, warn_of
 from ..components import registry
 from ..decoders._shards import lines_of
 from ..decoders.moses import Moses
@@ -52,9 +52,8 @@ from ..search.results import Optimized
 from ..search.stat_table import StatTable
 from ..search.steps import is_cut
 from ..search.unseen import scores_without_folds
-from ..search.weight_search import Setup
+from ..search.weight_search import Setup, find_weights
 from ..texts.joining import check_lines
-from ..texts.statistics import finite_scores
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.weights_file import sparse_text
 from . import _program, mert
@@ -140,8 +139,8 @@ def _average(request: MertRequest, config: Path, results: Sequence[TunedIni]) ->
     """Average the weights of the replicas, decode with them, and write result.json."""
     average = _Run(replace(request, go_on=False), config)
     limits = mert.constraints_of(average.names, request.active, request.positive)
-    every = [result.weights for result in results]
-    weights = averaged(every, constraints=limits)
+    of_each = [result.weights for result in results]
+    weights = averaged(of_each, constraints=limits)
     scored = average.of_average(weights)
     rows = [
         {
@@ -157,11 +156,11 @@ def _average(request: MertRequest, config: Path, results: Sequence[TunedIni]) ->
     ]
     metric = request.scorer.metric
     document = write_result(
-        request.folder, metric, rows, every, (scored, None, None), scores=("dev_score",)
+        request.folder, metric, rows, of_each, (scored, None, None), scores=("dev_score",)
     )
     notice(of_replicas(document, metric))
-    kept = [row["folder"] for row in rows if row["equals_start"]]
-    if line := equal_to_start(list(map(str, kept)), len(rows)):
+    unchanged = [str(row["folder"]) for row in rows if row["equals_start"]]
+    if line := equal_to_start(unchanged, len(rows)):
         notice(line)
     return average.written(weights, scored.score, 0, is_decoded=True)
 
@@ -187,15 +186,14 @@ class _StepLists(MergedLists):
     def of(self, step: int) -> DatLists:
         """Return the lists of a step."""
         if step not in self.steps:
-            lists = self.files.lists(step)
-            self.files.check_step(step, lists)
-            self.steps[step] = replace(lists, score_name=self.metric.name())
+            self.steps[step] = self.files.lists(step)
+            self.files.check_step(step, self.steps[step])
         return self.steps[step]
 
     def add(self, step: int, lists: DatLists) -> None:
         """Take the lists of a new step, and forget those that no later one uses."""
-        self.steps[step] = replace(lists, score_name=self.metric.name())
         self.steps = {k: self.steps[k] for k in self.steps if k in self.used(step)}
+        self.steps[step] = lists
 
     def merged(self, number: int) -> tuple[DatLists, StatTable]:
         """Return the lists that a step uses, and their statistics."""
@@ -219,7 +217,8 @@ class _StepLists(MergedLists):
         return after, after - before, new
 
     def _merge(self, steps: range) -> DatLists:
-        return merge_dat([self.of(step) for step in steps])
+        name = self.metric.name()
+        return merge_dat([replace(self.of(step), score_name=name) for step in steps])
 
 
 class _Run(Loop[_StepLists]):
@@ -326,8 +325,7 @@ class _Run(Loop[_StepLists]):
         notice("decoding the dev set under the averaged weights")
         self._decode("average", weights)
         lists = self._counted("average", weights)
-        total = lists.stats[lists.offsets[:-1]].sum(axis=0)
-        return Scored(float(finite_scores(self.metric, total)), self.metric.parts(total))
+        return Scored.of(self.metric, lists.stats[lists.offsets[:-1]].sum(axis=0))
 
     def _chosen(self, iterations: tuple[Iteration, ...]) -> Iteration:
         """Return the iteration whose weights are the result.
@@ -336,7 +334,7 @@ class _Run(Loop[_StepLists]):
         """
         if self.request.return_best:
             decoded = [iteration for iteration in iterations if iteration.is_decoded]
-            return max(decoded, key=lambda one: self.metric.oriented(one.dev_score))
+            return max(decoded, key=lambda iteration: self.metric.oriented(iteration.dev_score))
         if self.optimizer.holds_out:
             return best_iteration(iterations, self.metric)
         last = iterations[-1]
@@ -404,13 +402,9 @@ class _Run(Loop[_StepLists]):
     def _decode(self, name: str, weights: FeatureWeights) -> None:
         if name == FIRST:
             # Absolute weights found by mert add to 1; those of the first decoding must, too.
-            size = float(np.abs(self.files.vector(weights)).sum()) or 1.0
-            weights = FeatureWeights(
-                {
-                    name: tuple(v / size for v in values) if name in dict(self.names) else values
-                    for name, values in weights.values.items()
-                }
-            )
+            dense = {name: weights.values[name] for name, _ in self.names}
+            sized = mert.sized(FeatureWeights(dense), self.names)
+            weights = FeatureWeights({**weights.values, **sized.values})
         nbest, *samples = _lists(self.request, name)
         first_of_config = name == FIRST and self.request.config_weights_first
         self.decoder.write_lists(
@@ -465,13 +459,9 @@ class _Run(Loop[_StepLists]):
         self.fault = fault
         return merge_dat([lists])
 
-    @property
+    @cached_property
     def folds(self) -> IntArray:
         """The folds of the segments, see `Optimizer.folds_of`."""
-        return self._folds
-
-    @cached_property
-    def _folds(self) -> IntArray:
         return self.optimizer.folds_of(self.size, self._seed(1))
 
     def _seed(self, step: int) -> int:
@@ -497,13 +487,12 @@ class _Run(Loop[_StepLists]):
         """Return the scores of the decoder's output; its list alone is counted."""
         lists = self.lists.of(number)
         stats = lists.stats[lists.offsets[:-1]]
-        total = stats.sum(axis=0)
-        score = float(finite_scores(self.metric, total))
+        scored = Scored.of(self.metric, stats.sum(axis=0))
         return IterationScores(
             metric=self.metric.signature,
-            dev_score=score,
-            unseen_score=self.unseen(number, score),
-            parts=self.metric.parts(total),
+            dev_score=scored.score,
+            unseen_score=self.unseen(number, scored.score),
+            parts=scored.parts,
             without=tuple(scores_without_folds(self.metric, stats, self.folds).tolist()),
             held_out=None,
             hypotheses=len(lists.features),
@@ -518,7 +507,7 @@ class _Run(Loop[_StepLists]):
         points = [self.files.vector(start)]
         if request.historic_bests:
             for k in self.lists.used(step)[:-1]:
-                earlier = mert.read_starts([self.folder / f"run{k}.init.opt"], len(points[0]))
+                earlier = mert.read_starts(self.folder / f"run{k}.init.opt", len(points[0]))
                 points.append(earlier.points[0])
         if request.from_pro:
             if lists.sparse is not None:
@@ -526,7 +515,7 @@ class _Run(Loop[_StepLists]):
                     "--pro-starting-point: the lists have sparse features, whose weights only "
                     "--pairwise-ranked and --batch-mira find"
                 )
-            pro, _ = mert.find_weights_as_mert(
+            setup = mert.setup_as_mert(
                 lists,
                 self.metric,
                 request.from_pro,
@@ -534,7 +523,9 @@ class _Run(Loop[_StepLists]):
                 active=request.active,
                 seed=self._seed(step),
             )
-            points.append(self.files.vector(pro))
+            pro = find_weights(lists, self.lists.merged(step)[1], self.metric, setup)
+            warn_of(pro.warnings)
+            points.append(self.files.vector(self._sized(pro.weights)))
         return mert.setup_as_mert(
             lists,
             self.metric,
@@ -565,10 +556,13 @@ class _Run(Loop[_StepLists]):
         return self._interpolated(number, self._stepped(number, target, share))
 
     def _stepped(self, number: int, target: FeatureWeights, share: float) -> FeatureWeights:
-        sized = partial(mert.sized, names=() if self.request.active else self.names)
+        target = self._sized(target)
         if not self.optimizer.holds_out:
-            return sized(target)
-        return sized(sized(self.weights_of(number)).towards(sized(target), share))
+            return target
+        return self._sized(self._sized(self.weights_of(number)).towards(target, share))
+
+    def _sized(self, weights: FeatureWeights) -> FeatureWeights:
+        return weights if self.request.active else mert.sized(weights, self.names)
 
     def _interpolated(self, number: int, after: FeatureWeights) -> FeatureWeights:
         share = self.request.interpolation
@@ -614,8 +608,7 @@ class _Run(Loop[_StepLists]):
             self.files.write(f"run{number + 1}.sparse-weights", sparse_text(sparse))
         if after is not weights:
             values = self.files.vector(after)
-            text = "".join(f"{_program.number(value)} " for value in values) + "\n"
-            self.files.write(f"run{number}.weights.txt", text)
+            self.files.write(f"run{number}.weights.txt", f"{_program.row(values)}\n")
         self.files.write(FINISHED, f"{max(number, self.finished)}\n")
         self.records[number], self.finished = record, max(number, self.finished)
 

@@ -17,7 +17,7 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..base.errors import counted
 from ..base.warn import notice, warn, warn_of
-from ..nbest.model import NBest, best_hypotheses
+from ..nbest.model import NBest
 from ..search.averaging import weight_change
 from ..search.constraints import Constraints
 from ..search.optimizers._base import Optimizer
@@ -34,6 +34,7 @@ from ..search.steps import (
     is_cut,
     is_worth_all,
     mean_number,
+    stats_of_best,
     step_share,
 )
 from ..search.unseen import (
@@ -251,25 +252,24 @@ class Loop(ABC, Generic[Lists]):
         return 1.0 if is_whole else share
 
     def _elsewhere(
-        self, number: int, found: Optimized, constraints: Constraints, lists: Searched
+        self, number: int, result: Optimized, constraints: Constraints, lists: Searched
     ) -> FeatureWeights | None:
         """Return equal weights to decode with if the lists teach nothing; None if they do.
 
         Nothing is learnt where almost all weights have one score, as BLEU 0, and equal weights are
         as good on the lists as what was learnt. They are tried once.
         """
-        learnt = self.metric.oriented(found.score)
-        if learnt > self.metric.oriented(found.start_score):
+        learnt = self.metric.oriented(result.score)
+        if learnt > self.metric.oriented(result.start_score):
             return None
-        nbest, stats = lists
-        equal = equal_weights_but(found.weights, fixed_places(nbest.feature_names, constraints))
+        names = lists[0].feature_names
+        equal = equal_weights_but(result.weights, fixed_places(names, constraints))
         equal = constraints.allowed(equal, equal.names)
         least = self.tune.min_weight_change
         tried = [self.weights_of(earlier) for earlier in range(1, number + 1)]
         is_old = any(weight_change(equal, weights) < least for weights in tried)
-        rows = best_hypotheses(nbest, equal)
-        rows = rows if self.tuned is None else rows[self.tuned]
-        is_as_good = self.metric.oriented(stats.score(self.metric, rows)) >= learnt
+        total = stats_of_best(*lists, equal, self.tuned).sum(axis=0)
+        is_as_good = self.metric.oriented(float(self.metric.score(total))) >= learnt
         return equal if is_as_good and not is_old else None
 
     def _fell(self, number: int) -> bool:
@@ -296,12 +296,10 @@ class Loop(ABC, Generic[Lists]):
         line = cause(
             promise,
             self.metric,
-            mismatch=scores.fault,
+            has_fault=bool(scores.fault),
             new_share=scores.new_outputs,
             is_same=is_same,
         )
-        if not line:
-            return
         line = f"iteration {iterations[-1].number}: {promise.text(self.metric)}: {line}"
         if scores.new_outputs and not is_same and not scores.fault:  # as in any tuning
             notice(line)
@@ -350,9 +348,8 @@ class Loop(ABC, Generic[Lists]):
         best = best_iteration(iterations, self.metric)
         scores = [iteration.unseen_score for iteration in iterations]
         values = [score for score in scores if score is not None]
-        if best.held_out_score is not None or len(values) < len(iterations):
-            return best.unseen_score
-        if not self.folds.any():
+        is_estimated = best.held_out_score is None and len(values) == len(iterations)
+        if not is_estimated or not self.folds.any():
             return best.unseen_score
         without = [self._judged_without(iteration) for iteration in iterations]
         oriented = np.array([self.metric.oriented(value) for value in values])
@@ -451,23 +448,20 @@ class Loop(ABC, Generic[Lists]):
         lists: Searched,
     ) -> NextStep:
         """Return what the lists say of the next iteration's weights."""
-        metric, share, (nbest, stats) = self.metric, shares[-1], lists
+        metric, share, stats = self.metric, shares[-1], lists[1]
         after = self.after(last.number, result.weights, share)
-        tables = []
-        for weights in (self.weights_of(last.number), after, result.weights):
-            rows = best_hypotheses(nbest, weights)
-            rows = rows if self.tuned is None else rows[self.tuned]
-            stats.need(rows)
-            tables.append(stats.take(rows))
+        tables = [
+            stats_of_best(*lists, weights, self.tuned)
+            for weights in (self.weights_of(last.number), after, result.weights)
+        ]
         step = NextStep(
             next_score=float(metric.score(tables[1].sum(axis=0))),
             next_without=tuple(scores_without_folds(metric, tables[1], self.folds).tolist()),
         )
         if result.unseen is None:
             return step
-        if not is_cut(
-            shares, last.number
-        ):  # a step that was cut short says little of the way ahead
+        # A step that was cut short says little of the way ahead.
+        if not is_cut(shares, last.number):
             gain, error = gain_of(metric, tables[:2], result.unseen.seed)
             step = replace(step, gain=gain, gain_error=error or None)
         if last.unseen_score is None or result.unseen_score is None:

@@ -57,23 +57,21 @@ def promise_of(predicted: tuple[float, FloatArray], decoded: tuple[float, FloatA
 
 
 def cause(
-    promise: Promise, metric: Metric, *, mismatch: str = "", new_share: float, is_same: bool
+    promise: Promise, metric: Metric, *, has_fault: bool = False, new_share: float, is_same: bool
 ) -> str:
-    """Return the likely cause if a promise was not kept; "" if it was.
+    """Return the likely cause why a promise was not kept.
 
     Parameters
     ----------
-    mismatch
-        What is wrong with the decoder's scores, see `nbest.check.model_score_mismatch`.
+    has_fault
+        Whether the decoder's scores are wrong, of which `nbest.check.score_fault` has warned.
     new_share
         The share of segments whose output was in no list before.
     is_same
         Whether the output is what the weights before gave, though the lists promised another.
     """
-    if promise.is_kept:
-        return ""
-    if mismatch:
-        return f"the decoder chose by other weights: {mismatch}"
+    if has_fault:
+        return "the decoder chose by other weights, as the scores in its list show"
     if is_same:
         return "the output did not change with the weights: do they reach the decoder?"
     is_lower = metric.oriented(promise.decoded) < metric.oriented(promise.predicted)

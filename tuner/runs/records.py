@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+
+from portmert.metrics._base import FloatArray, Metric
 
 from ..base import json_toml
 from ..base.errors import StateError, counted, reason
 from ..base.files import file_digest, text_digest, write_text
 from ..base.warn import notice
+from ..texts.statistics import finite_scores
 from .folder import ANNOTATION_NAME
 
 Content = TypeVar("Content")
@@ -43,6 +46,11 @@ class Scored:
     score: float
     parts: dict[str, float]
     without: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, metric: Metric, total: FloatArray) -> Self:
+        """Return the score of (K,) summed statistics; raise `ScoreError` if it is not finite."""
+        return cls(float(finite_scores(metric, total)), metric.parts(total))
 
 
 @dataclass(frozen=True, kw_only=True)

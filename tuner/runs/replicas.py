@@ -360,8 +360,9 @@ class _Tunings:
             f"Tuned by portmert {portmert.__version__} on {signature}: average of {len(results)} "
             f"replicas, dev score {average[0].score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
-        kept = [self.folder.replica(n).name for n, each in enumerate(results, 1) if each.best == 1]
-        if line := equal_to_start(kept, len(results)):
+        rows = [self._row(number, result) for number, result in enumerate(results, 1)]
+        unchanged = [row["folder"] for row in rows if row["equals_start"]]
+        if line := equal_to_start(unchanged, len(rows)):
             header += f"\n{line}"
         experiment.decoder.write_config(weights, path / CONFIG_NAME, header=header)
         start, start_test = results[0].start_score, results[0].start_test
@@ -371,7 +372,7 @@ class _Tunings:
         document = write_result(
             path,
             experiment.metric,
-            [self._row(number, result) for number, result in enumerate(results, 1)],
+            rows,
             [result.weights for result in results],
             average,
             scores=("dev_score",),

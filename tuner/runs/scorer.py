@@ -26,7 +26,7 @@ from ..texts.annotator import TextAnnotator, open_annotator
 from ..texts.corpus import References, read_references
 from ..texts.links import Linker
 from ..texts.prepare import Preparation
-from ..texts.statistics import compute_stats, finite_scores, notices
+from ..texts.statistics import compute_stats, notices
 from ..weights.feature_weights import FeatureWeights
 from .config import Experiment
 from .folder import RunFolder, Shared
@@ -278,8 +278,7 @@ class Evaluator:
         return compute_stats(metric, batch)
 
     def _scored(self, stats: FloatArray) -> Scored:
-        metric, total = self.experiment.metric, stats.sum(axis=0)
-        return Scored(float(finite_scores(metric, total)), metric.parts(total))
+        return Scored.of(self.experiment.metric, stats.sum(axis=0))
 
 
 def held_out_split(count: int, share: float, seed: int) -> tuple[IntArray, IntArray]:

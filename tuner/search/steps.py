@@ -87,14 +87,17 @@ def is_worth_all(
     seed
         Of the bootstrap samples.
     """
-    tables = []
-    for each in weights:
-        rows = best_hypotheses(nbest, each)
-        rows = rows if segments is None else rows[segments]
-        stats.need(rows)
-        tables.append(stats.take(rows))
+    tables = [stats_of_best(nbest, stats, each, segments) for each in weights]
     gain, error = gain_of(metric, tables, seed)
     return gain > error
+
+
+def stats_of_best(
+    nbest: NBest, stats: StatTable, weights: FeatureWeights, segments: IntArray | None = None
+) -> FloatArray:
+    """Return the (n, K) statistics of the best hypotheses of these segments; default: of all."""
+    rows = best_hypotheses(nbest, weights)
+    return stats.of(rows if segments is None else rows[segments])
 
 
 def constant_places(features: FloatArray, offsets: IntArray, names: FeatureNames) -> Places:
@@ -181,8 +184,8 @@ def is_behind(shares: Sequence[float]) -> bool:
         The share of each step from the first.
     """
     lags = False
-    for number, share in enumerate(shares):
-        lags = share < 1 and (lags or share < 1 / mean_number(shares[:number]))
+    for number, share in enumerate(shares, 1):
+        lags = share < 1 and (lags or is_cut(shares, number))
     return lags
 
 

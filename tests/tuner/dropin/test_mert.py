@@ -1,6 +1,7 @@
 """The search of mert-moses with starts, and what its steps leave."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from portmert.tuner.dropin._program import number
 from portmert.tuner.dropin._scorer import read_scorer
 from portmert.tuner.dropin.extractor import extract
 from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.search.list_statistics import moses_stats
+from portmert.tuner.search.stat_table import StatTable
+from portmert.tuner.search.weight_search import find_weights
 from tests.support.places import INVENTED, SHARED, needs
 
 RECORDED = INVENTED / "recorded"
@@ -36,8 +40,11 @@ def starts_of(*points, low=0.0, high=1.0):
 
 def search(lists, metric, starts, options=QUICK, **more):
     optimizer = registry.optimizer("mert", options)
-    weights, score = mert.find_weights_as_mert(lists, metric, optimizer, starts, **more)
-    return weights.vector(lists.feature_names), score
+    lists = replace(lists, score_name=metric.name())
+    setup = mert.setup_as_mert(lists, metric, optimizer, starts, **more)
+    found = find_weights(lists, StatTable(moses_stats(lists, metric)), metric, setup)
+    weights = found.weights if "active" in more else mert.sized(found.weights, lists.feature_names)
+    return weights.vector(lists.feature_names), found.score
 
 
 def score_of(lists, metric, weights):
@@ -101,7 +108,7 @@ MOSES_SCORE, BEST_KNOWN = 0.304339, 0.304563
 )
 def test_the_best_known_weights_of_a_test_of_moses(seed, restarts):
     lists = read_dat([BASIC / "FEATSTAT.txt"], [BASIC / "SCORESTAT.txt"])
-    starts = mert.read_starts([BASIC / "INIT"], 14)
+    starts = mert.read_starts(BASIC / "INIT", 14)
     options = {"restarts": f"{restarts}"}
     _, score = search(lists, registry.metric("bleu"), starts, options, seed=seed)
     assert round(score, 6) >= BEST_KNOWN > MOSES_SCORE
@@ -127,7 +134,7 @@ def test_starts_need_numbers(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     Path("init").write_text(text)
     with pytest.raises(InputError, match=message):
-        mert.read_starts(["init"], 2)
+        mert.read_starts("init", 2)
 
 
 @pytest.mark.parametrize("text", ["", "x\n", f"{'1' * 5000}\n", "²\n"])
