@@ -48,16 +48,16 @@ def test_links_of_the_recorded_bitext_are_those_of_mgiza_and_symal(programs, tmp
     source, target = recorded_bitext()
     for heuristic in ("grow-diag-final-and", "srctotgt", "tgttosrc"):
         aligner = Giza(bin_dir=programs, symmetrization=heuristic, threads=4)
-        found = align(aligner, tmp_path / "work", source, target)
+        links = align(aligner, tmp_path / "work", source, target)
         lines = (DATA / "giza" / f"symal.{heuristic}").read_text().splitlines()
-        assert found == [parse_links(line) for line in lines], heuristic
+        assert links == [parse_links(line) for line in lines], heuristic
 
 
 def test_links_of_the_recorded_bitext_are_those_of_the_real_programs(tmp_path):
     source, target = recorded_bitext()
-    found = align(Giza(bin_dir=real("giza")), tmp_path, source, target)
+    links = align(Giza(bin_dir=real("giza")), tmp_path, source, target)
     lines = (DATA / "giza" / "symal.grow-diag-final-and").read_text().splitlines()
-    assert found == [parse_links(line) for line in lines]
+    assert links == [parse_links(line) for line in lines]
 
 
 def test_recorded_programs_write_what_the_real_ones_wrote(programs, tmp_path):
@@ -166,9 +166,9 @@ def test_a_pair_of_very_unequal_length_has_links_of_one_direction(either, tmp_pa
     source, target = [*SOURCE, word, word], [*TARGET, TARGET[0], TARGET[0]]
     target[-2] = " ".join((TARGET[0].split() * 9)[:9])
     target[-1] = " ".join((TARGET[0].split() * 9)[:10])
-    found = align(aligner, tmp_path / "work", source, target)
-    assert len(found[-2]) > 1
-    assert len(found[-1]) == 1  # source words' links: one at most
+    links = align(aligner, tmp_path / "work", source, target)
+    assert len(links[-2]) > 1
+    assert len(links[-1]) == 1  # source words' links: one at most
     [folder] = (tmp_path / "work").glob("giza-*")
     assert read_record(folder)["notes"] == {"pairs": 61, "pairs_left_out": 1}
 
@@ -306,8 +306,8 @@ LENGTHS = [(2, 3), (2, 1), (1, 1)]
 
 
 def test_parts_are_read_in_the_order_of_their_numbers(parts):
-    found = giza.read_links(Command(["mgiza"], parts / "x.log"), "x", "A3.final", LENGTHS)
-    assert found == [[(0, 0), (0, 2)], [(1, 0)], []]
+    links = giza.read_links(Command(["mgiza"], parts / "x.log"), "x", "A3.final", LENGTHS)
+    assert links == [[(0, 0), (0, 2)], [(1, 0)], []]
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_names_stand_in_formulas():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("DR-STM-x", r"in papers DR-STM-\{n\} is dr-stm:length=\{n\},average=true"),
         ("POSF gn", "in papers POSF gm is posf:mean=gm"),
@@ -206,22 +206,22 @@ def test_names_stand_in_formulas():
         ("bleu*2", "a sign behind a metric needs spaces around it"),
     ],
 )
-def test_an_unknown_name_is_told_what_is_near(text, said):
-    with pytest.raises(ConfigError, match=said):
+def test_an_unknown_name_is_told_what_is_near(text, message):
+    with pytest.raises(ConfigError, match=message):
         registry.metric(text)
 
 
 def test_no_name_is_arithmetic(tmp_path):
     (tmp_path / "a").write_text("a b c d e\n")
-    shown = run("score", "--hyp", tmp_path / "a", "--ref", tmp_path / "a", "--metric", "bleu-4")
-    assert "100.00" in shown.stdout
-    assert "bleu:max_order=4" in shown.stdout
+    output = run("score", "--hyp", tmp_path / "a", "--ref", tmp_path / "a", "--metric", "bleu-4")
+    assert "100.00" in output.stdout
+    assert "bleu:max_order=4" in output.stdout
 
 
 def test_the_command_finds_a_name():
-    shown = run("metrics", "F[dl,lh]").stdout
-    assert shown.startswith("dpm\n")
-    assert "here: dl+lh" in shown
+    output = run("metrics", "F[dl,lh]").stdout
+    assert output.startswith("dpm\n")
+    assert "here: dl+lh" in output
     assert "here: 3" in run("metrics", "HWCM-3").stdout
 
 

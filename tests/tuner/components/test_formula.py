@@ -101,7 +101,7 @@ def test_a_path_is_no_formula(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "column"),
+    ("text", "message", "column"),
     [
         ("0.5*prt", "unknown metric 'prt'; did you mean 'port'?", 5),
         ("0.5*port +", "it cannot be read on from here", 11),
@@ -122,19 +122,19 @@ def test_a_path_is_no_formula(text):
         ("(" * 200 + "bleu" + ")" * 200, "or 100 brackets and minuses", 101),
     ],
 )
-def test_an_error_shows_the_place(text, said, column):
+def test_an_error_shows_the_place(text, message, column):
     with pytest.raises(ConfigError) as raised:
         registry.metric(text)
-    first, shown, caret = str(raised.value).split("\n")
-    assert said in first
+    first, excerpt, caret = str(raised.value).split("\n")
+    assert message in first
     assert first.endswith(f"(column {column})")
     at = column - 1
-    assert shown == f"    {text[max(0, at - 40) : at + 40]}"
+    assert excerpt == f"    {text[max(0, at - 40) : at + 40]}"
     assert caret == "    " + " " * min(at, 40) + "^"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("1 + 2", "no metric in it"),
         ("bleu - 4", "the constant -4 takes its value out of 0..1, to -4..-3"),
@@ -144,10 +144,10 @@ def test_an_error_shows_the_place(text, said, column):
         ("bleu * 2 - bleu - bleu", "its value does not depend on bleu"),
     ],
 )
-def test_a_formula_at_odds_with_itself_is_refused(text, said):
+def test_a_formula_at_odds_with_itself_is_refused(text, message):
     with pytest.raises(ConfigError, match=r"formula '") as raised:
         registry.metric(text)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 def trees():
@@ -179,16 +179,16 @@ def test_value_is_python_s_own_and_survives_its_signature(text, scores):
     except ConfigError as error:
         assert "formula" in str(error)  # noqa: PT017  constant, contrary or without a metric
         return
-    named = dict(zip(NAMES, scores, strict=True))
-    values = [np.array(named[metric.name()]) for metric in formula.metrics]
-    found = float(formula.value(values))
+    by_name = dict(zip(NAMES, scores, strict=True))
+    values = [np.array(by_name[metric.name()]) for metric in formula.metrics]
+    value = float(formula.value(values))
     try:
         # Python's own reading of the same text: what the tests may do and the program must not.
-        expected = eval(text, {"min": min, "max": max, **named})  # noqa: S307
+        expected = eval(text, {"min": min, "max": max, **by_name})  # noqa: S307
     except ZeroDivisionError:
         expected = None
     if expected is not None:
-        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
     again = registry.metric(formula.signature) if is_formula(formula.signature) else None
     if again is not None:
         assert again == formula
@@ -220,13 +220,13 @@ def test_a_formula_is_the_metric_where_it_only_names_it():
 def test_score_command_takes_a_formula(tmp_path):
     (tmp_path / "hyp").write_text("a b c d\n")
     (tmp_path / "ref").write_text("a b c e\n")
-    shown = run(
+    output = run(
         "score", "--metric", "0.5*bleu:max_order=1 + 0.5*bleu:max_order=2", "--hyp",
         tmp_path / "hyp", "--ref", tmp_path / "ref",
     )  # fmt: skip
     # 3/4 and sqrt(3/4 * 2/3): (0.75 + 0.7071) / 2.
-    assert "72.86" in shown.stdout
-    assert "bleu:max_order=1" in shown.stdout
+    assert "72.86" in output.stdout
+    assert "bleu:max_order=1" in output.stdout
 
 
 def test_a_path_may_have_slashes(tmp_path, monkeypatch):

@@ -59,15 +59,15 @@ def read_links(path, sources, targets):
 
 def test_read_links_sorts_and_removes_duplicates(tmp_path):
     path = write(tmp_path / "a", "1-0 0-2 1-0 0-1\r\n\n 2-2\t0-0 \n")
-    found = read_links(path, [2, 1, 3], [3, 1, 3])
-    assert links_of(found) == [[(0, 1), (0, 2), (1, 0)], [], [(0, 0), (2, 2)]]
-    assert found.values.dtype == np.int32
+    links = read_links(path, [2, 1, 3], [3, 1, 3])
+    assert links_of(links) == [[(0, 1), (0, 2), (1, 0)], [], [(0, 0), (2, 2)]]
+    assert links.values.dtype == np.int32
 
 
 def test_read_links_without_any_link_has_pairs_all_the_same(tmp_path):
-    found = read_links(write(tmp_path / "a", "\n\n"), [1, 1], [1, 1])
-    assert found.values.shape == (0, 2)
-    assert links_of(found) == [[], []]
+    links = read_links(write(tmp_path / "a", "\n\n"), [1, 1], [1, 1])
+    assert links.values.shape == (0, 2)
+    assert links_of(links) == [[], []]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_read_links_names_both_numbers_of_lines(tmp_path):
 def test_read_links_reads_what_was_written(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("links") / "a"
     path.write_text("".join(" ".join(f"{i}-{j}" for i, j in row) + "\n" for row in rows))
-    found = read_links(path, [6] * len(rows), [6] * len(rows))
-    assert links_of(found) == [sorted(set(row)) for row in rows]
+    links = read_links(path, [6] * len(rows), [6] * len(rows))
+    assert links_of(links) == [sorted(set(row)) for row in rows]
 
 
 def shifted(rows):
