@@ -302,7 +302,7 @@ def with_graph_strings(lists: Lists, metric: Metric | None, search: Search) -> L
     """
     for _ in range(MOST_SEARCHES if lists.strings is not None and lists.strings.around else 0):
         with unsaid(), read_dev_lists(lists, metric, search) as dev:
-            weights = _optimized(dev).weights
+            weights = _searched(dev).weights
         more = lists.under([weights])
         scores, best = (
             np.maximum.reduceat(model_scores(each.nbest, weights), each.nbest.offsets[:-1])
@@ -316,8 +316,8 @@ def with_graph_strings(lists: Lists, metric: Metric | None, search: Search) -> L
     return lists
 
 
-def _optimized(dev: DevLists) -> Optimized:
-    optimized = find_weights_and_alpha(
+def _searched(dev: DevLists) -> Optimized:
+    return find_weights_and_alpha(
         dev.nbest,
         dev.stats,
         dev.metric,
@@ -325,8 +325,6 @@ def _optimized(dev: DevLists) -> Optimized:
         penalty=dev.penalty,
         start_alpha=dev.start_alpha,
     )
-    total = dev.total(optimized.weights, optimized.length_penalty or 0.0)
-    return replace(optimized, score=float(dev.metric.score(total)))
 
 
 def _check_lists(
@@ -485,7 +483,9 @@ def optimize(
                 f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
                 f"and restarts where they are more than the {threads} threads here"
             )
-        optimized = _optimized(dev)
+        optimized = _searched(dev)
+        total = dev.total(optimized.weights, optimized.length_penalty or 0.0)
+        optimized = replace(optimized, score=float(dev.metric.score(total)))
         warn_of(optimized.warnings)
         nbest = penalised(dev.nbest, optimized.length_penalty or 0.0)
         sure = None

@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -159,9 +160,8 @@ def replicate(
             run.search_missing(numbers)
             if of_graphs:
                 choosing = [run.averaged(numbers), *run.of_replicas(numbers).values()]
-                rivals = [weights for weights, _ in run.rivals().values()]
-                tests = of_graphs.under([*choosing, *rivals])
-                run = ReplicaRun(folder, dev, *read_test_lists(dev, tests))
+                choosing += [weights for weights, _ in run.rivals.values()]
+                run.test, run.test_stats = read_test_lists(dev, of_graphs.under(choosing))
             return run.finish(numbers, baselines=baselines)
 
 
@@ -288,7 +288,7 @@ def _fingerprint(
     return prints
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ReplicaRun:
     """The searches of all replicas in one folder; finished ones are read from there."""
 
@@ -354,7 +354,9 @@ class ReplicaRun:
     def of_replicas(self, numbers: Iterable[int]) -> dict[str, FeatureWeights]:
         """Return the weights of each replica, by the name of its folder."""
         folders = map(self.folder.replica, numbers)
-        return {one.name: read_weights_file(one / "weights.json").weights for one in folders}
+        return {
+            folder.name: read_weights_file(folder / "weights.json").weights for folder in folders
+        }
 
     def averaged(self, numbers: Iterable[int]) -> FeatureWeights:
         """Return the average of the replicas' weights."""
@@ -460,7 +462,7 @@ class ReplicaRun:
         choices = {name: read.best(vector, self.dev.alpha) for name, vector in weights.items()}
         if self.dev.lists is None or self.dev.lists.strings is None:  # graphs have no order
             choices["first"] = read.nbest.offsets[:-1]
-        for name, (vector, alpha) in self.rivals().items():
+        for name, (vector, alpha) in self.rivals.items():
             choices[name] = read.best(vector, alpha)
         if more_choices is not None:
             choices |= more_choices(self.dev, read, average)
@@ -473,8 +475,9 @@ class ReplicaRun:
             for number, (name, rows) in enumerate(choices.items(), 1)
         }
 
+    @cached_property
     def rivals(self) -> dict[str, tuple[FeatureWeights, float]]:
-        """Return what tuned weights must beat: name -> weights and their length penalty.
+        """What tuned weights must beat: name -> weights and their length penalty.
 
         Of the two signs of a feature, `only FEATURE` and `equal weights` take the one that scores
         better on the lists tuned on. The feature that scores best there is `best single: FEATURE`.

@@ -99,11 +99,11 @@ class RerankTuned:
         )
 
 
-def _table(found: Mapping[str, Any]) -> Table:
+def _table(document: Mapping[str, Any]) -> Table:
     """Return the scores of all choices, and their distance from those of the tuned outputs."""
-    metrics = {x["label"]: ShownMetric.of(x) for x in found["metrics"]}
+    metrics = {x["label"]: ShownMetric.of(x) for x in document["metrics"]}
     rows = []
-    for score in found["scores"]:
+    for score in document["scores"]:
         metric = metrics[score["metric"]]
         error = "" if score["s_opt"] is None else f" ± {metric.shown_spread(score['s_opt'])}"
         value = f"{metric.shown(score['score'])}{error}"
@@ -115,15 +115,15 @@ def _table(found: Mapping[str, Any]) -> Table:
                 p_or_dash(score["p_holm"]),
             ]
         rows.append(row)
+    interval = f"{100 * document['confidence']:g} % interval"
     return Table(
         "Test set",
-        ["", "metric", "score", f"from {TUNED}", f"{100 * found['confidence']:g} % interval", "p"],
+        ["", "metric", "score", f"from {TUNED}", interval, "p"],
         rows,
         left=2,
         note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "
-        f"averaged weights; only: best by one feature; {_explained(found)}"
-        f"p: two-sided; counts chance in the test set and in the search; {correction(found)} "
-        f"(Holm).",
+        f"averaged weights; only: best by one feature; {_explained(document)}p: two-sided; counts "
+        f"chance in the test set and in the search; {correction(document)} (Holm).",
     )
 
 
