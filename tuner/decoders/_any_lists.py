@@ -111,13 +111,15 @@ class Fitting:
         return replace(nbest, model_scores=scores)
 
 
-def check_usable(paths: Sequence[Path], lines: Lines) -> None:
-    """Raise `InputError` if Moses lists together are not a whole one that tuning can use."""
+def usable(paths: Sequence[Path], lines: Lines) -> list[bytes]:
+    """Return Moses lists; raise `InputError` if together they are no whole one to tune on."""
     nbest = read.read_nbest(paths, Vocabulary(), segments=len(lines))
-    for path in paths:
-        if not path.read_bytes().endswith(b"\n"):
+    lists = [path.read_bytes() for path in paths]
+    for path, data in zip(paths, lists, strict=True):
+        if not data.endswith(b"\n"):
             raise InputError(f"{path}: the last line has no line end: the list is cut off")
     _check(nbest, lines, str(paths[0]))
+    return lists
 
 
 def _check(nbest: NBest, lines: Lines, where: str) -> None:

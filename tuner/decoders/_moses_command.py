@@ -2,8 +2,9 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ..base.errors import InputError, counted
@@ -44,7 +45,6 @@ MARKS = (
 )
 """Switches that change the hypotheses of lists, what references must then have, and advice."""
 _TAG = re.compile(rb"</?[A-Za-z][^<>]*>")
-Setting = Callable[[str], list[str]]
 
 
 def parse_flags(flags: str) -> dict[str, list[str]]:
@@ -83,19 +83,21 @@ def is_on(values: Sequence[str]) -> bool:
     return bool(values) and values[0].lower() not in {"0", "false", "no", "off"}
 
 
-def check_source(source: Path, lines: Sequence[bytes], setting: Setting, *, linked: bool) -> None:
+def check_source(
+    source: Path, lines: Sequence[bytes], settings: Mapping[str, list[str]], *, linked: bool
+) -> None:
     """Raise `InputError` for a line that Moses reads as something else, or dies of.
 
     Parameters
     ----------
-    setting
-        Returns the values of a switch by its full name.
+    settings
+        Full name of a switch -> its values.
     linked
         See `Decoder.check_texts`.
     """
     if is_sgml(lines[0].decode("utf-8", "replace")):
         raise InputError(f"{source}: SGML, whose tags Moses would translate; give plain lines")
-    kind = (setting("inputtype") or ["0"])[0]
+    kind = (settings.get("inputtype") or ["0"])[0]
     if kind != "0" and linked:
         raise InputError(
             f"{source}: -inputtype {kind} has no positions of words, and the metric needs links "
@@ -103,8 +105,8 @@ def check_source(source: Path, lines: Sequence[bytes], setting: Setting, *, link
         )
     if kind != "0":
         return
-    reads_xml = (setting("xml-input") or ["pass-through"])[0] not in {"pass-through", "0"}
-    delimiter = (setting("factor-delimiter") or ["|"])[0].encode()
+    reads_xml = (settings.get("xml-input") or ["pass-through"])[0] not in {"pass-through", "0"}
+    delimiter = (settings.get("factor-delimiter") or ["|"])[0].encode()
     factors: tuple[int, bytes] | None = None
     for number, raw in enumerate(lines, 1):
         line = raw
@@ -168,6 +170,15 @@ class ShownFeatures:
     def names(self) -> FeatureNames:
         """Each feature and how many tuneable components it has."""
         return self.weights.names
+
+    @cached_property
+    def dense(self) -> frozenset[str]:
+        """The names of all features that Moses calls dense."""
+        return frozenset({*self.weights.values, *self.untuneable})
+
+    def is_sparse(self, name: str) -> bool:
+        """Return whether a feature of this name is sparse."""
+        return "_" in name and name not in self.dense
 
     def overwrite(self, weights: FeatureWeights) -> str:
         """Return the argument of `-weight-overwrite`: `LM0= 0.5 TM0= 0.2 x`.

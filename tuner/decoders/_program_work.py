@@ -173,8 +173,7 @@ class ProgramWork(Work):
                 raise command.failure(f"wrote no n-best list ({path})")
         try:
             if self.fitting is None:
-                _any_lists.check_usable(lists, lines)
-                lists_of_lines = [path.read_bytes() for path in lists]
+                lists_of_lines = _any_lists.usable(lists, lines)
             else:
                 lists_of_lines = [self.fitting.moses_list(lists[0], lines)]
             graphs = [] if graph is None else [_graphs_of(graph, lines, self.graph_format)]

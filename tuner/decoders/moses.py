@@ -124,9 +124,7 @@ class Moses(Decoder):
             name: _more_digits(values, in_file.get(name, ()), features.tuned.get(name))
             for name, values in features.weights.values.items()
         }
-        sparse = {
-            name: values for name, values in in_file.items() if self._is_sparse(name, features)
-        }
+        sparse = {name: values for name, values in in_file.items() if features.is_sparse(name)}
         files = ini.values("weight-file")
         beside = read_sparse(Path(files[0]), dict(features.names)) if files else {}
         lost = [name for name in dense if name in beside and name not in in_file]
@@ -136,47 +134,34 @@ class Moses(Decoder):
                 f"with 1); here {', '.join(lost)} begin with the weights of {files[0]}"
             )
         passed = {*features.untuneable, *(dense.keys() & in_file.keys())}
-        kept = {name: row for name, row in beside.items() if name not in passed}
-        return FeatureWeights({**dense, **kept, **sparse})
+        in_sparse_file = {name: row for name, row in beside.items() if name not in passed}
+        return FeatureWeights({**dense, **in_sparse_file, **sparse})
 
     @property
     def dense_features(self) -> frozenset[str]:
         """The features that `-show-weights` names: what Moses calls dense."""
-        features = self.shown_features()
-        return frozenset({*features.weights.values, *features.untuneable})
+        return self.shown_features().dense
 
     def shown_features(self) -> _moses_command.ShownFeatures:
         """Return what `-show-weights` prints; Moses runs once for each state of moses.ini."""
         with errors.faults_at(self.config, OSError, errors.InputError):
             stat = self.config.stat()
-        old = [name for name in read_moses_ini(self.config).sections if OLD_WEIGHTS.match(name)]
-        if old:
-            raise errors.InputError(
-                f"{self.config}: [{old[0]}] is of Moses before 2013; convert the file with "
-                f"scripts/training/convert-moses-ini-to-v2.perl OLD NEW, and give NEW"
-            )
         return _show_weights(self, (stat.st_mtime_ns, stat.st_size))
-
-    @staticmethod
-    def _is_sparse(name: str, features: _moses_command.ShownFeatures) -> bool:
-        return "_" in name and name not in {*features.weights.values, *features.untuneable}
 
     def check_texts(self, source: Path, references: Texts, *, linked: bool) -> None:
         """Raise `InputError` for lines that Moses cannot read, and for marks in its hypotheses."""
-        _moses_command.check_source(source, _shards.lines_of(source), self.setting, linked=linked)
+        ini = read_moses_ini(self.config)
+        settings = {name: ini.values(name) for name in ini.sections}
+        settings |= _moses_command.flag_sections(self.flags)
+        _moses_command.check_source(source, _shards.lines_of(source), settings, linked=linked)
         for name, mark, advice in _moses_command.MARKS:
-            if _moses_command.is_on(self.setting(name)) and not any(
+            if _moses_command.is_on(settings.get(name, [])) and not any(
                 mark.search(word) for word in references.vocabulary.words
             ):
                 raise errors.InputError(
                     f"-{name}, in the flags or in {self.config}, puts marks between or into the "
                     f"words of the hypotheses, which the references do not have; {advice}"
                 )
-
-    def setting(self, name: str) -> list[str]:
-        """Return the values of a switch, by its full name: of the flags, else of moses.ini."""
-        flags = _moses_command.flag_sections(self.flags)
-        return flags[name] if name in flags else read_moses_ini(self.config).values(name)
 
     # The decoder's command line.
 
@@ -196,6 +181,12 @@ class Moses(Decoder):
 
     def show_weights(self) -> _moses_command.ShownFeatures:
         """Let Moses print feature names and weights."""
+        old = [name for name in read_moses_ini(self.config).sections if OLD_WEIGHTS.match(name)]
+        if old:
+            raise errors.InputError(
+                f"{self.config}: [{old[0]}] is of Moses before 2013; convert the file with "
+                f"scripts/training/convert-moses-ini-to-v2.perl OLD NEW, and give NEW"
+            )
         with programs.scratch(name="moses") as folder:
             command = programs.Command(
                 _moses_command.wrapped(self.command, [*self._words(), "-show-weights"]),
@@ -306,7 +297,7 @@ class Moses(Decoder):
         weighted = read_moses_ini(self.config).weighted
         sparse = {}
         for name, values in weights.values.items():
-            if self._is_sparse(name, features):
+            if features.is_sparse(name):
                 if name in weighted:
                     overwrite += [f"{name}=", *map(repr, values)]
                 else:
@@ -350,9 +341,9 @@ class Moses(Decoder):
         values: dict[str, tuple[float, ...]] = {}
         sparse: dict[str, tuple[float, ...]] = {}
         for name, numbers in weights.values.items():
-            (sparse if self._is_sparse(name, features) and name not in weighted else values)[
-                name
-            ] = numbers
+            (sparse if features.is_sparse(name) and name not in weighted else values)[name] = (
+                numbers
+            )
         extra = _moses_command.flag_sections(self.flags) | written_beside(path, sparse)
         return ini.with_weights(values, header=header, tuned=features.tuned, extra=extra)
 

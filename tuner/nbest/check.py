@@ -261,9 +261,11 @@ def score_fault(nbest: NBest, weights: FeatureWeights, *, origin: str = "weights
     weights of all.
     """
     off = model_score_mismatch(nbest, weights, origin=origin)
+    if not off:
+        return ScoreFault()
     expected = model_scores(nbest, weights)
     error = _left(nbest, nbest.model_scores, expected)[0]
-    if not off or error <= TOLERATED:
+    if error <= TOLERATED:
         return ScoreFault()
     fault = off.removesuffix("; the decoder did not use these weights")
     vector = weights.vector(nbest.feature_names)
