@@ -46,9 +46,9 @@ paper: $(READY)  ## Tune on BLEU and on kinds of PORT and fill the PORT paper's 
 test: $(READY)  ## Run all tests but the slow ones.
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
-test-core: $(READY)  ## Run the tests of the core alone, as docs/explanation/design.md names it (a minute).
+test-core: $(READY)  ## Run the tests of what all else uses: metrics, lists, search, runs (a minute).
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests/test_layers.py tests/metrics \
-		$(CORE:%=tests/tuner/%) --ignore-glob='*thot*' --ignore-glob='*learned*' --ignore-glob='*feature_checks*'
+		$(CORE:%=tests/tuner/%) --ignore-glob='*feature_checks*'
 
 test-kernels: $(READY)  ## Run the tests of compiled code with bounds checked, then uncompiled.
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-checked $(BIN)/python -m pytest -q -n auto --dist worksteal \

@@ -79,11 +79,9 @@ class AllCommands(CommandGroup):
 
     def first_sentence(self, ctx: click.Context, name: str) -> str | None:
         """Return the first sentence of a command's docstring; ours are read, not imported."""
-        place = _places(name)[:1]
-        if not place:
-            return None
-        if families.is_ours(place[0]):
-            _, function = definition(place[0].value.replace(":", ".").removeprefix("portmert."))
+        places = _places(name)
+        if places and families.is_ours(places[0]):
+            _, function = definition(places[0].value.replace(":", ".").removeprefix("portmert."))
             described = click.Command(name, help=ast.get_docstring(function))
             return described.get_short_help_str(limit=1000)
         try:

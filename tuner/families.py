@@ -40,7 +40,7 @@ class Family:
     package
         The folder of our own.
     base
-        The base class with its module. A wing's base class may be part of the core.
+        The base class with its module, which may lie outside the folder.
     reserved
         Names that mean something else where a component is named.
     """

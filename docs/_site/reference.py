@@ -42,7 +42,7 @@ INDEX = """# Reference
 | [Optimizers](optimizers.md), [decoders](decoders.md) | options of each |
 | [Aligners](aligners.md), [annotators](annotators.md) | options of each |
 | [Python](python.md) | every public function and class |
-| [Design](../explanation/design.md), [architecture](architecture.md) | layers, wings, imports |
+| [Design](../explanation/design.md), [architecture](architecture.md) | layers, extensions |
 """
 WIDTH = 96
 """Columns of the help texts."""

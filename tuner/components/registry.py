@@ -153,11 +153,11 @@ def labelled(metrics: str | Metric | Iterable[str | Metric]) -> dict[str, Metric
 
 def _canonical(text: str) -> str:
     """Return a metric written `name` or `name:options` with its own name, in lowercase."""
-    written_name, _, argument = text.partition(":")
-    lowered = written_name if written_name in families.names("metric") else written_name.lower()
-    is_name = lowered in families.names("metric")
-    canonical = None if is_name else _paper_names.resolved(written_name)
-    name, _, options = (canonical or lowered).partition(":")
+    name, _, argument = text.partition(":")
+    names, options = families.names("metric"), ""
+    if name not in names:
+        canonical = None if name.lower() in names else _paper_names.resolved(name)
+        name, _, options = (canonical or name.lower()).partition(":")
     all_options = ",".join(filter(None, (options, argument)))
     return f"{name}:{all_options}" if all_options else name
 

@@ -116,8 +116,8 @@ def _recognised(block: Block) -> GraphReader:
         with suppress(Exception):  # one of another package, which is told where it is named
             fitting += [cls for cls in [component("graph-reader", name)] if cls.recognises(head)]
     if len(fitting) != 1:
-        known = ", ".join(names("graph-reader"))
-        block.fail(0, f"`{block.shown()}` fits no format; formats of graphs: {known}")
+        formats = ", ".join(names("graph-reader"))
+        block.fail(0, f"`{block.shown()}` fits no format; formats of graphs: {formats}")
     reader: GraphReader = fitting[0]()
     return reader
 
@@ -148,8 +148,8 @@ class Graphs:
     def start(self, path: Path | None = None) -> FeatureWeights:
         """Return the weights of a file or those that graphs name; else 1, if sparse 0."""
         weights = start_weights(self.columns.dense, sorted(self.columns.sparse), path)
-        own = {} if path else self.columns.start
-        return FeatureWeights({**weights.values, **own})
+        in_graphs = {} if path else self.columns.start
+        return FeatureWeights({**weights.values, **in_graphs})
 
     def nbest(
         self,
