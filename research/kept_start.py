@@ -212,7 +212,7 @@ class Rule:
         return 0 if is_kept else place
 
 
-DEFAULT = Rule("gain > 1.645 errors: the default", -_mixtures.CLEARLY_BETTER)
+DEFAULT = Rule("gain > 1.645 errors: the default", -unseen.CLEARLY_BETTER)
 RULES = (
     *(Rule(f"gain > {-k:g} errors", k) for k in (-3, -2.5, -2)),
     DEFAULT,

@@ -519,7 +519,7 @@ def test_a_gain_that_is_too_small_ends_the_run(tmp_path, monkeypatch):
     result = tune(tmp_path / "below", below, "--maximum-iterations=3", quick=quick)
     assert "stopped: the limit of 3 decodings is reached" in result.stderr
     monkeypatch.setattr(steps, "FARTHEST", 0.05)  # a step that was cut short ends no run
-    monkeypatch.setattr(loop, "is_worth_all", lambda *_, **__: False)
+    monkeypatch.setattr(loop, "is_by_chance", lambda *_, **__: False)
     cut = ("--required-gain=1e9", "--maximum-iterations=3")
     result = tune(tmp_path / "cut", *cut, quick=quick)
     assert "stopped: the limit of 3 decodings is reached" in result.stderr

@@ -151,9 +151,9 @@ def said_by(caplog):
 
 
 def only_short_steps(monkeypatch, farthest=steps.FARTHEST):
-    """Let no step be longer, however much the lists gain by it."""
+    """Let no step be longer, however bad the weights before are."""
     monkeypatch.setattr(steps, "FARTHEST", farthest)
-    monkeypatch.setattr(loop, "is_worth_all", lambda *_, **__: False)
+    monkeypatch.setattr(loop, "is_by_chance", lambda *_, **__: False)
 
 
 def test_a_limit_that_ends_a_run_on_the_way_is_a_warning(tmp_path, monkeypatch, caplog):

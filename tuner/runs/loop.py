@@ -31,8 +31,8 @@ from ..search.steps import (
     equal_weights_but,
     fixed_places,
     is_behind,
+    is_by_chance,
     is_cut,
-    is_worth_all,
     mean_number,
     stats_of_best,
     step_share,
@@ -229,8 +229,8 @@ class Loop(ABC, Generic[Lists]):
 
         It is the whole way if the decoder showed no new hypothesis although a step was cut short:
         then the search has found the same weights as before, and the lists speak for them. It is
-        also the whole way if the last step made the decoder's output worse, if the lists show that
-        the rest of the way is worth it, or if the decoder cannot calculate with the weights.
+        also the whole way if the last step made the decoder's output worse, if the weights before
+        choose no better than chance, or if the decoder cannot calculate with the weights.
         """
         if not self.optimizer.holds_out:
             return 1.0
@@ -242,12 +242,8 @@ class Loop(ABC, Generic[Lists]):
         uncounted = _uncounted(lists[0], setup.constraints)
         first, second = (counted_part(weights, *uncounted) for weights in (before, target))
         share = step_share(mean_number(earlier), first, second, searches)
-        is_whole = share < 1 and is_worth_all(
-            *lists,
-            self.metric,
-            (self.after(number, target, share), target),
-            segments=self.tuned,
-            seed=setup.seed,
+        is_whole = share < 1 and is_by_chance(
+            *lists, self.metric, before, segments=self.tuned, seed=setup.seed
         )
         return 1.0 if is_whole else share
 

@@ -2,7 +2,8 @@
 
 Lists tell little about weights far from those they were decoded under, so a step is cut short if
 it is long, and the weights are the mean of what was found, so that they come to rest. Both keep
-something of the weights before. Where these are known to be bad, the whole step is taken.
+something of the weights before. Where these choose no better than chance, there is nothing to
+keep, and the whole step is taken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,14 @@ from .averaging import absolute_size, weight_change
 from .constraints import Constraints, columns_of
 from .problem import within_segment_spread
 from .stat_table import StatTable
-from .unseen import gain_of
+from .unseen import CLEARLY_BETTER, gain_of
 
 FARTHEST = 0.35
 """The most that weights change at once, both scaled to absolute values that add to 1, unless the
-lists show that the change is good."""
+weights before choose no better than chance."""
+
+DRAWN = 16
+"""Hypotheses of each list, evenly spaced, whose mean stands for chance."""
 
 USUAL_SIZES = 1e-6, 1e6
 """Decoders compute in single precision. Sums of absolute weights between these are left alone."""
@@ -67,18 +71,19 @@ def step_share(
     return min(1 / number, searches * FARTHEST / change) if change else 1 / number
 
 
-def is_worth_all(
+def is_by_chance(
     nbest: NBest,
     stats: StatTable,
     metric: Metric,
-    weights: tuple[FeatureWeights, FeatureWeights],
+    weights: FeatureWeights,
     *,
     segments: IntArray | None = None,
     seed: int = 0,
 ) -> bool:
-    """Return whether the second weights score higher on the lists by more than a standard error.
+    """Return whether weights choose from the lists no better than chance would.
 
-    They are the stepped weights and those that were found. If so the whole step should be taken.
+    Chance scores as the mean of the lists. To choose better is to score `CLEARLY_BETTER`
+    standard errors above it.
 
     Parameters
     ----------
@@ -87,9 +92,18 @@ def is_worth_all(
     seed
         Of the bootstrap samples.
     """
-    tables = [stats_of_best(nbest, stats, each, segments) for each in weights]
-    gain, error = gain_of(metric, tables, seed)
-    return gain > error
+    rows = evenly_spaced(nbest.offsets)
+    rows = rows if segments is None else rows[:, segments]
+    by_chance = stats.of(rows.ravel()).reshape(*rows.shape, -1).mean(axis=0)
+    chosen = stats_of_best(nbest, stats, weights, segments)
+    gain, error = gain_of(metric, (by_chance, chosen), seed)
+    return gain <= CLEARLY_BETTER * error
+
+
+def evenly_spaced(offsets: IntArray) -> IntArray:
+    """Return (DRAWN, S) hypotheses, evenly spaced in each list; a short list has some often."""
+    places: IntArray = (2 * np.arange(DRAWN)[:, None] + 1) * np.diff(offsets) // (2 * DRAWN)
+    return offsets[:-1] + places
 
 
 def stats_of_best(

@@ -101,22 +101,34 @@ def test_decodable_weights_order_hypotheses_as_before(numbers, idle):
     assert ratio > 0 or not any(numbers)
 
 
-def worth(good, bad, weights):
-    """Say whether the whole step is worth it: BLEU statistics of hypotheses per segment."""
+def is_by_chance(good, bad, weights):
+    """Say whether weights choose by chance: BLEU statistics of two hypotheses per segment."""
     lists = Lists.from_arrays([[[1, 0], [0, 1]]] * len(good), feature_names=["A", "B"])
     rows = np.array([row for pair in zip(good, bad, strict=True) for row in pair], dtype=float)
-    made = [FeatureWeights({"A": (a,), "B": (b,)}) for a, b in weights]
-    return steps.is_worth_all(lists.nbest, StatTable(rows), Bleu(), tuple(made), seed=1)
+    chosen = FeatureWeights({"A": (weights[0],), "B": (weights[1],)})
+    return steps.is_by_chance(lists.nbest, StatTable(rows), Bleu(), chosen, seed=1)
 
 
-def test_the_whole_step_is_worth_it_where_the_lists_show_it():
+def test_the_whole_step_is_taken_from_weights_that_choose_by_chance():
     right, wrong = [4, 4, 3, 3, 2, 2, 1, 1, 4], [2, 4, 0, 3, 0, 2, 0, 1, 4]
-    to_good = [(0.0, 1.0), (1.0, 0.0)]
-    assert worth([right] * 20, [wrong] * 20, to_good)
-    assert not worth([right] * 20, [wrong] * 20, to_good[::-1])
-    assert not worth([right] * 20, [right] * 20, to_good)
-    mixed = [right, wrong] * 10, [wrong, right] * 10  # as good on the whole
-    assert not worth(*mixed, to_good)
+    assert not is_by_chance([right] * 20, [wrong] * 20, (1.0, 0.0))
+    assert is_by_chance([right] * 20, [wrong] * 20, (0.0, 1.0))  # always the worse
+    assert is_by_chance([right] * 20, [right] * 20, (1.0, 0.0))  # nothing to choose
+    assert is_by_chance([right, wrong] * 10, [wrong, right] * 10, (1.0, 0.0))  # half is right
+    # 15 of 20: by hand, the gain over a half is a binomial's 2.2 standard errors
+    assert not is_by_chance([right] * 15 + [wrong] * 5, [wrong] * 15 + [right] * 5, (1.0, 0.0))
+
+
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=6))
+def test_what_stands_for_chance_is_spread_over_the_lists(sizes):
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    drawn = steps.evenly_spaced(offsets)
+    assert drawn.shape == (steps.DRAWN, len(sizes))
+    assert (drawn >= offsets[:-1]).all()
+    assert (drawn < offsets[1:]).all()
+    for column, size in enumerate(sizes):
+        counts = np.bincount(drawn[:, column] - offsets[column], minlength=size)
+        assert np.ptp(counts) <= 1
 
 
 def test_the_error_of_folds_by_hand():

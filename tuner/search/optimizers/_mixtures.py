@@ -9,14 +9,11 @@ from portmert.metrics._elementary import exp
 
 from ..problem import finite, oriented_scores
 from ..stat_table import StatTable
+from ..unseen import CLEARLY_BETTER
 
 SHARES = (1.0, 0.75, 0.5, 0.25)
 """How much of what was learnt goes into a mixture with the start weights; 0 is always tried, and
 the largest preferred."""
-
-CLEARLY_BETTER = 1.645
-"""Standard errors by which held-out segments must gain before the start weights are left: with
-true gains of 0, one search in twenty leaves them. See research/kept-start.md."""
 
 
 def blends_of(searches: int) -> FloatArray:
