@@ -119,7 +119,9 @@ def train_metric(
 
     def examples_of(part: Batch) -> training.Examples:
         values = widest.values(part, lexicon).reshape(len(part), len(scored.systems), -1)
-        return training.Examples(values[used], scored.human, scored.lengths, scored.documents)
+        return training.Examples(
+            values[used], scored.human, scored.lengths, scored.numbers("document")
+        )
 
     examples = examples_of(batch)
     with faults_at(judged.human, InputError, InputError):
@@ -147,11 +149,11 @@ class _Halves:
 
     def __init__(self, judged: Judged, available: str, samples: int, seed: int) -> None:
         self.available = available
-        units = judged.documents
+        units = judged.numbers("document")
         self.units = "segments" if units is None else "documents"
         if units is None:
             units = np.arange(len(judged.human), dtype=np.int64)
-        self.second = training.halves(units, judged.lengths, seed, groups=judged.groups)
+        self.second = training.halves(units, judged.lengths, seed, groups=judged.numbers("group"))
         self.draws = training.draws_of(self.second, samples=samples, seed=seed)
         first_size, second_size = (
             len(np.unique(units[half])) for half in (~self.second, self.second)
@@ -171,7 +173,7 @@ def _read(judged: JudgedSet, preparation: prepare.Preparation) -> tuple[Judged, 
     if preparation.annotator is not None:
         notice(prepare.coverage(preparation.annotator))
     scored, used = data.judged(scores, batch)
-    if scored.documents is None:
+    if "document" not in scored.partitions:
         notice("no documents are known (column 'document'): the halves are of single segments")
     if len(used) < len(scores):
         notice(
@@ -188,7 +190,7 @@ def _table(
     published: Path | None,
 ) -> Table:
     """Return the table of all sets of features; its title says which means are removed."""
-    removed = "" if judged.documents is None else ", the mean of each document removed"
+    removed = ", the mean of each document removed" if "document" in judged.partitions else ""
     if len(judged.systems) > 1:
         removed = ", the mean of systems removed"
     reported = None if published is None else _reported(published)

@@ -139,7 +139,8 @@ def _estimates(
     """Return the estimates of each metric; a test set adds its units, less one for its mean."""
     settings = parts[0].settings
     each = [part.judged.units(settings.resampled) for part in parts]
-    units = {level: 1 + sum(of_set[level] - 1 for of_set in each) for level in each[0]}
+    levels = [level for level in each[0] if all(level in of_set for of_set in each)]
+    units = {level: 1 + sum(of_set[level] - 1 for of_set in each) for level in levels}
     return tuple(evaluation.estimates(of_metric, settings.level, units) for of_metric in samples)
 
 

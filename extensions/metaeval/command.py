@@ -23,7 +23,7 @@ _NEEDED = {"human": "human", "outputs": "outputs", "refs": "ref"}
 _DEFAULTS = {"judgments": "refuse", "system_scores": "mean"}
 _OF_A_SET = (
     "penalties", "judgments", "system_scores", "systems", "source", "links", "ref_links",
-    "drop_missing",
+    "groups", "drop_missing",
 )  # fmt: skip
 
 
@@ -34,12 +34,13 @@ _OF_A_SET = (
     type=FILE,
     help="Several test sets: a TOML file with a table [[set]] for each, of name, human, outputs, "
     "refs and optionally group, scenario, source, links, ref_links, penalties, judgments, "
-    "system_scores, systems.",
+    "system_scores, systems, groups.",
 )
 @_groups.metric(METAEVAL)
 @options(
     JUDGED,
-    "refs source links ref_links systems--system judgments system_scores penalties drop_missing",
+    "refs source links ref_links systems--system judgments system_scores penalties groups "
+    "drop_missing",
     refs=OPTIONAL,
 )
 @options(_groups.TEST_SET, "aligner options--set")

@@ -11,8 +11,8 @@ Systems", ACL 2005; Lin & Och, "ORANGE", COLING 2004.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -25,8 +25,9 @@ from portmert.tuner.evaluation.correlation import Pairs, rounded
 from portmert.tuner.texts.corpus import with_references
 from portmert.tuner.texts.statistics import compute_stats, finite_scores
 
-from .human_scores import HumanScores, Judgments, OfSystems
+from .human_scores import HumanScores, Judgments, OfSystems, Partition
 
+_ROUNDING = 1e-12
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
 """The units that a bootstrap sample is drawn from."""
@@ -100,11 +101,8 @@ class Judged:
         Higher is better. The mean of several judgments; NaN without a judgment.
     lengths : (S,) float64
         Tokens of each segment's reference, the mean of several references.
-    documents : (S,) int64 or None
-        Index of each segment's document among the D `document_names`. Each has a segment.
-    document_names : tuple of str
-    groups : (S,) int64 or None
-        Number of each segment's group of documents.
+    partitions
+        `document` and `group`, those that are known. Each document and group has a segment.
     each : Judgments or None
         All judgments, if every one is a data point.
     of_systems
@@ -114,9 +112,7 @@ class Judged:
     systems: tuple[str, ...]
     human: FloatArray
     lengths: FloatArray
-    documents: IntArray | None = None
-    document_names: tuple[str, ...] = ()
-    groups: IntArray | None = None
+    partitions: Mapping[str, Partition] = field(default_factory=dict)
     each: Judgments | None = None
     of_systems: OfSystems = "mean"
 
@@ -143,8 +139,10 @@ class Judged:
 
         Their quotient, summed over segments, is people's score of a system.
         """
-        if self.of_systems == "mean":
-            return np.stack([self.points.counts * self.points.human, self.points.counts], axis=2)
+        if self.of_systems in ("mean", "weighted"):
+            lengths = self.lengths if self.of_systems == "weighted" else np.ones(len(self.human))
+            counts = self.points.counts * lengths[:, np.newaxis]
+            return np.stack([counts * self.points.human, counts], axis=2)
         pairs, sums = self.pairs, np.zeros((*self.human.shape, 2))
         every = pairs.better + pairs.worse + pairs.tied
         for systems, wins in ((pairs.first, pairs.better), (pairs.second, pairs.worse)):
@@ -159,20 +157,24 @@ class Judged:
         won, every = np.moveaxis(self.system_sums.sum(axis=0), -1, 0)
         return np.asarray(won / np.where(every > 0, every, np.nan))
 
-    @cached_property
-    def document_points(self) -> Points:
+    def points_of(self, level: str) -> Points:
         """Documents' scores: means of judgments weighted by length, or shares of comparisons."""
-        sums = self.system_sums
+        sums, partition = self.system_sums, self.partitions[level]
         if self.of_systems == "mean":
             sums = sums * self.lengths[:, np.newaxis, np.newaxis]
-        won, every = np.moveaxis(self.document_sums(sums), -1, 0)
+        won, every = np.moveaxis(partition.sums(sums), -1, 0)
         human = won / np.where(every > 0, every, np.nan)
-        return Points.of(human, self.document_sums(self.lengths))
+        return Points.of(human, partition.sums(self.lengths))
+
+    def numbers(self, level: str) -> IntArray | None:
+        """Return (S,) the number of each segment's document or group; None: unknown."""
+        return self.partitions[level].of_segment if level in self.partitions else None
 
     def units(self, resampled: Resampled) -> dict[str, int]:
         """Return for each level how many units samples are drawn from, the fewer of both kinds."""
         systems, segments = len(self.systems), len(self.human)
-        units = {"system": segments, "segment": segments, "document": len(self.document_names)}
+        units = {"system": segments, "segment": segments}
+        units |= {level: len(x.names) for level, x in self.partitions.items()}
         if resampled == "systems":
             return dict.fromkeys(units, systems)
         if resampled == "both" and systems > 1:
@@ -181,20 +183,12 @@ class Judged:
 
     @property
     def sizes(self) -> str:
-        """Numbers of systems, segments, documents and judgments, in words."""
+        """Numbers of systems, segments, documents, groups and judgments, in words."""
         numbers = {"system": len(self.systems), "segment": len(self.human)}
-        if self.document_names:
-            numbers["document"] = len(self.document_names)
+        numbers |= {level: len(x.names) for level, x in self.partitions.items()}
         if self.each is not None:
             numbers["judgment"] = len(self.each.scores)
         return ", ".join(counted(n, unit) for unit, n in numbers.items())
-
-    def document_sums(self, values: FloatArray) -> FloatArray:
-        """Return (D, ...): sums of segments' values (S, ...) over each document."""
-        assert self.documents is not None  # noqa: S101  the caller has checked it
-        total = np.zeros((len(self.document_names), *values.shape[1:]))
-        np.add.at(total, self.documents, values)
-        return total
 
 
 def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
@@ -262,6 +256,20 @@ class MetricScores:
         """(M,) scores of the whole corpora, higher is better."""
         return self.oriented(self.stats.sum(axis=0))
 
+    @cached_property
+    def contributions(self) -> FloatArray:
+        """(S, M) what each segment adds to the scores of systems, which are their means.
+
+        They are the jackknife's pseudo-values (Tukey 1958), moved to this mean; the scores of
+        segments where the score of a corpus is their mean.
+        """
+        total = self.stats.sum(axis=0)
+        others = total - self.stats
+        others[np.abs(others) <= _ROUNDING * np.abs(total)] = 0.0  # rounding errors of sums
+        without = self.oriented(others) if len(others) > 1 else self.system_scores[np.newaxis]
+        added = (len(others) - 1) * (self.system_scores - without)
+        return np.asarray(added - added.mean(axis=0) + self.system_scores)
+
 
 def judged(
     human: HumanScores, batch: Batch, of_systems: OfSystems = "mean"
@@ -297,21 +305,15 @@ def judged(
     lengths = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
     lengths = (lengths / np.diff(batch.reference_offsets))[complete]
     kept = human.of_segments(complete)
-    data = Judged(
-        kept.systems, kept.scores, lengths, groups=kept.groups, each=kept.each,
-        of_systems=of_systems,
-    )  # fmt: skip
+    partitions = {level: partition.used() for level, partition in kept.partitions.items()}
+    data = Judged(kept.systems, kept.scores, lengths, partitions, kept.each, of_systems)
     for system, score in zip(data.systems, data.system_scores, strict=True):
-        if np.isnan(score) and of_systems != "mean":
+        if np.isnan(score) and of_systems.startswith("better"):
             raise InputError(
                 f"{human.path}: nobody has compared '{system}' with another system; leave it out "
                 f"(--system), or take means (--system-scores mean)"
             )
-    if kept.documents is None:
-        return data, complete
-    used, documents = np.unique(kept.documents, return_inverse=True)
-    names = tuple(human.document_names[number] for number in used.tolist())
-    return replace(data, documents=documents.astype(np.int64), document_names=names), complete
+    return data, complete
 
 
 def metric_scores(

@@ -2,7 +2,8 @@
 
 PERM-BOTH standardises both metrics. It swaps each score of a system's translation of a segment
 between them with probability 1/2: if they were equally good, nothing would change. After a swap
-with signs s (1: kept, -1: swapped) a score is (x + y) / 2 + s (x - y) / 2. So every sum behind
+with signs s (1: kept, -1: swapped) a score is (x + y) / 2 + s (x - y) / 2. For correlations of
+systems, what segments add to the score of a corpus is swapped. So every sum behind
 Pearson's r is linear in s, with one term from each metric, and so is the difference of two Kendall
 taus, see `kendall_terms`. All permutations of all pairs of metrics are therefore a few matrix
 products. Squares of the means that are removed from rows need products of two metrics.
@@ -39,7 +40,9 @@ _ROUNDING = 1e-12
 """Differences nearer than this are equal."""
 _SYSTEM = ("system.pearson", "system.spearman", "system.pairwise")
 _PEARSONS = ("pearson", "pearson_weighted")
-_REMOVED = ("pearson_mean_removed", "pearson_mean_removed_weighted")
+_REMOVED = ("pearson_mean_removed", "pearson_mean_removed_weighted", "pearson_deltas")
+STREAMS = {"segment": 0, "document": 1, "group": 8}
+"""Number of the generator of each level; 2 is that of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,18 +53,21 @@ class ScoredPoints:
     ----------
     points : Points
     scores : (n, N, M) float64
-        Scores by n metrics. The score of a system is here the mean of its segments' scores,
-        because only these can be swapped.
+        Scores by n metrics.
     pairs : Pairs or None
         Judgments of pairs of outputs of a segment; None for documents.
     systems : (M,) float64 or None
-        People's scores of the systems; None: means over judgments.
+        People's scores of the systems; None for documents.
+    contributions : (n, N, M) float64 or None
+        What segments add to the metrics' scores of systems, which are their means. They are
+        swapped for measures of systems.
     """
 
     points: Points
     scores: FloatArray
     pairs: Pairs | None = None
     systems: FloatArray | None = None
+    contributions: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,14 +177,14 @@ def permute_all(
         For each test set: level -> data points; measure -> values and weights of rows. Only what
         all sets have is permuted.
     stream
-        Returns the generators: 0 for segments, 1 for documents, 2 for rows.
+        Returns the generators: those of `STREAMS`, and 2 for rows.
     """
     observed: dict[str, FloatArray] = {}
     samples: dict[str, FloatArray] = {}
     levels = [level for level in blocks[0] if all(level in by_level for by_level in blocks)]
-    for number, level in enumerate(levels):
+    for level in levels:
         of_level = [by_level[level] for by_level in blocks]
-        permuted = permute(of_level, level, permutations=permutations, rng=stream(number))
+        permuted = permute(of_level, level, permutations=permutations, rng=stream(STREAMS[level]))
         observed |= permuted.observed
         samples |= permuted.samples
     rng = stream(2)
@@ -258,6 +264,7 @@ class _Test:
         points = block.points
         self.plain, self.removed = scores
         self.pairs, self.human_systems = block.pairs, block.systems
+        self.contributions = block.contributions
         self.counts, self.lengths = points.counts, points.lengths
         self.several = points.human.shape[1] > 1
         mean, spread = human[0], human[1] or np.inf
@@ -266,16 +273,17 @@ class _Test:
         self.judged = np.maximum(self.counts.sum(axis=1), 1.0)
         self.row_human = _row_centred(self.human, points)
         self.row_squares = self.counts * self.row_human**2 + points.within / spread**2
-        self.weights = (np.ones_like(self.lengths), self.lengths)
+        # Pairs of a row's n scores differ n times as much as the scores from their mean.
+        self.weights = (np.ones_like(self.lengths), self.lengths, self.counts.sum(axis=1))
         sides = ((self.plain, self.human), (self.removed, self.row_human))
-        self.columns = []  # (6 n, N M): terms of `sums`, plain and without the means of rows
+        self.columns = []  # (9 n, N M): terms of `sums`, plain and without the means of rows
         for values, human_scores in sides:
             terms = np.stack([values, values**2, values * human_scores]) * self.counts
             both = np.stack([terms * weights[:, None] for weights in self.weights])
             self.columns.append(both.reshape(-1, human_scores.size))
 
     def sums(self, signs: FloatArray | None, *, removed: bool) -> FloatArray:
-        """Return (2, 3, R, n): sums of x, x squared and x times y, plain and weighted by length.
+        """Return (3, 3, R, n): sums of x, x squared and x times y with each of the `weights`.
 
         Parameters
         ----------
@@ -289,10 +297,10 @@ class _Test:
             moved = columns.sum(axis=1)[None]
         else:
             moved = signs.reshape(len(signs), -1) @ columns.T
-        return np.moveaxis(moved.reshape(len(moved), 2, 3, -1), 0, 2)
+        return np.moveaxis(moved.reshape(len(moved), 3, 3, -1), 0, 2)
 
     def human_sums(self, *, removed: bool) -> FloatArray:
-        """Return (2, 3): judgments and sums of people's scores and of their squares."""
+        """Return (3, 3): judgments and sums of people's scores and of their squares."""
         squares = self.row_squares if removed else self.squares
         return np.array(
             [
@@ -305,9 +313,9 @@ class _Test:
         )
 
     def squared_means(self, signs: FloatArray) -> FloatArray:
-        """Return (2, R, n, n): sums over rows of products of two metrics' sums with signs."""
+        """Return (3, R, n, n): sums over rows of products of two metrics' sums with signs."""
         terms = np.ascontiguousarray((self.removed * self.counts).transpose(1, 2, 0))
-        products = np.empty((2, len(signs), terms.shape[2], terms.shape[2]))
+        products = np.empty((3, len(signs), terms.shape[2], terms.shape[2]))
         for part in chunks(len(signs), terms.shape[0] * max(terms.shape[1:]), most=_CHUNK):
             # (N, R, M) @ (N, M, n): one product for each row.
             moved = np.matmul(signs[part].transpose(1, 0, 2), terms)
@@ -337,16 +345,20 @@ class _Test:
 
     def systems(self, signs: FloatArray, pairs: IntArray) -> FloatArray:
         """Return (3, R, Q) differences of `_SYSTEM`."""
-        judged = np.maximum(self.counts.sum(axis=0), 1e-300)
-        terms = self.plain * self.counts / judged  # (n, N, M)
+        assert self.contributions is not None  # noqa: S101  the caller has checked it
+        assert self.human_systems is not None  # noqa: S101
+        every = self.contributions.reshape(len(self.contributions), -1)  # (n, N M)
+        mean, spread = (
+            np.atleast_3d(f(every, axis=1)).transpose(1, 0, 2) for f in (np.mean, np.std)
+        )
+        varies = spread > _ROUNDING * np.maximum(1.0, np.abs(mean))
+        terms = (self.contributions - mean) / np.where(varies, spread, np.inf)
+        terms /= terms.shape[1]
         centre = terms.sum(axis=1)
         by_system = np.ascontiguousarray(signs.transpose(2, 0, 1))
         moved = np.matmul(by_system, np.ascontiguousarray(terms.transpose(2, 1, 0)))
         moved = moved.transpose(1, 2, 0)  # (R, n, M)
-        human = self.human_systems
-        if human is None:
-            human = (self.counts * self.human).sum(axis=0) / judged
-        human = rounded(human)
+        human = rounded(self.human_systems)
         better, worse = np.nonzero(human[:, np.newaxis] > human)
         differences = np.zeros((len(_SYSTEM), len(signs), len(pairs)))
         for place, (first, second) in enumerate(pairs.tolist()):
@@ -372,7 +384,7 @@ def _all_differences(
     for rows in chunks(len(signs[0]), largest, most=_CHUNK):
         part = [part_of_signs[rows].astype(np.float64) for part_of_signs in signs]
         chunk = _pearson_differences(tests, part, pairs)
-        if len(tests) == 1 and tests[0].pairs is not None and tests[0].several:
+        if len(tests) == 1 and tests[0].contributions is not None:
             chunk |= dict(zip(_SYSTEM, tests[0].systems(part[0], pairs), strict=True))
         for name, values in chunk.items():
             full = name if "." in name else f"{level}.{name}"
@@ -402,7 +414,7 @@ def _pearson_differences(
             for test, test_signs in zip(tests, signs, strict=True)
         )
         squared = _total(
-            test.squared_means(test_signs) if removed else np.zeros(2)
+            test.squared_means(test_signs) if removed else np.zeros(3)
             for test, test_signs in zip(tests, signs, strict=True)
         )
         human = _total(test.human_sums(removed=removed) for test in tests)

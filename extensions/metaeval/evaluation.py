@@ -25,8 +25,9 @@ from portmert.tuner.evaluation.significance import Resampling, is_resampled
 
 from . import intervals
 from .data import Draws, Judged, MetricScores, Points, Resampled
-from .differences import Permuted, ScoredPoints, metric_pairs, permute_all
+from .differences import STREAMS, Permuted, ScoredPoints, metric_pairs, permute_all
 
+PARTITIONS = ("document", "group")
 PEARSONS = ("pearson", "pearson_weighted", "pearson_mean_removed", "pearson_mean_removed_weighted")
 SYSTEMS = tuple(
     f"system.{name}"
@@ -34,9 +35,11 @@ SYSTEMS = tuple(
 )
 KENDALLS = tuple(f"segment.{name}" for name in (*correlation.VARIANTS, "acc_eq"))
 SEGMENTS = tuple(f"segment.{name}" for name in (*PEARSONS, "pearson_by_item"))
-DOCUMENTS = tuple(f"document.{name}" for name in (*PEARSONS, "pearson_deltas"))
+DOCUMENTS, GROUPS = (
+    tuple(f"{level}.{name}" for name in (*PEARSONS, "pearson_deltas")) for level in PARTITIONS
+)
 LIKENESS = ("likeness.king", "likeness.orange")
-MEASURES = (*SYSTEMS, *KENDALLS, *SEGMENTS, *DOCUMENTS, *LIKENESS)
+MEASURES = (*SYSTEMS, *KENDALLS, *SEGMENTS, *DOCUMENTS, *GROUPS, *LIKENESS)
 """Level and correlation. The data may be enough for some of them only."""
 
 
@@ -75,8 +78,9 @@ class MetricAgreement:
         (M,), higher is better.
     correlations
         Measure -> correlation, for those of `MEASURES` that the data are enough for.
-    documents
-        (D,) Spearman's rho of the systems' scores on each document; None where it has none.
+    spearman
+        Level -> (D,) Spearman's rho of the systems' scores on each document or group; None where
+        it has none.
     epsilon
         Largest difference that counts as a tie in the accuracy with ties; None with one system.
     samples : dict
@@ -90,7 +94,7 @@ class MetricAgreement:
     display: Display
     system_scores: tuple[float, ...]
     correlations: dict[str, Estimate]
-    documents: tuple[float | None, ...]
+    spearman: dict[str, tuple[float | None, ...]]
     epsilon: float | None
     samples: dict[str, FloatArray] = field(repr=False)
     pairs: FloatArray | None = field(repr=False)
@@ -104,8 +108,6 @@ class MetricDifference:
     ----------
     value
         The first one's correlation minus the second one's.
-    tested
-        The difference in the permutation test, where system scores are means of segment scores.
     p_perm_both, p_corrected
         By permutations, plain and corrected for the number of pairs of metrics.
     p_williams
@@ -113,7 +115,6 @@ class MetricDifference:
     """
 
     value: float
-    tested: float
     p_perm_both: float
     p_corrected: float
     p_williams: float | None
@@ -150,10 +151,10 @@ class MetaEvaluation:
     permuted: Permuted | None = field(repr=False)
     name: str = ""
 
-    @property
-    def document_values(self) -> FloatArray:
-        """(D, n): Spearman's rho of systems' scores on each document and metric; NaN if none."""
-        return np.array([agreement.documents for agreement in self.agreements], dtype=np.float64).T
+    def spearman(self, level: str) -> FloatArray:
+        """Return (D, n): Spearman's rho of systems on each document and metric; NaN if none."""
+        rows = [agreement.spearman.get(level, ()) for agreement in self.agreements]
+        return np.array(rows, dtype=np.float64).T
 
 
 def evaluate(
@@ -187,18 +188,16 @@ def evaluate(
             resampled=settings.resampled,
             rng=streams.agreement_bootstrap(seed, stream),
         )
-        for stream, (level, count) in enumerate(
-            (("segment", len(data.human)), ("document", len(data.document_names)))
-        )
-        if count
+        for level, count in data.units("segments").items()
+        if level != "system"
+        for stream in [STREAMS[level]]
     }
     soft = None
     if len(data.systems) > 1:
         soft = SoftAccuracy(data, draws["segment"], settings, seed=seed)
     levels = _levels(data, scores)
-    documents = _document_correlations(levels.get("document"), len(scores))
     agreements = tuple(
-        _agreement(data, place, metric, documents[:, place], draws, levels, soft, settings)
+        _agreement(data, place, metric, draws, levels, soft, settings)
         for place, metric in enumerate(scores)
     )
     rows = _rows(data, scores, [metric.epsilon for metric in agreements])
@@ -218,7 +217,6 @@ def _agreement(
     data: Judged,
     place: int,
     scores: MetricScores,
-    documents: FloatArray,
     draws: Mapping[str, Draws],
     levels: Mapping[str, ScoredPoints],
     soft: SoftAccuracy | None,
@@ -249,7 +247,7 @@ def _agreement(
         scores.metric.display,
         tuple(scores.system_scores.tolist()),
         estimates(samples, settings.level, data.units(settings.resampled)),
-        tuple(None if np.isnan(rho) else float(rho) for rho in documents),
+        {level: _rank_correlations(levels[level], place) for level in data.partitions},
         epsilon,
         samples,
         pairs,
@@ -270,17 +268,19 @@ def pearsons_of(
 
 
 def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoints]:
-    """Return the data points of segments and, if they are known, of documents."""
+    """Return the data points of segments and, if they are known, of documents and groups."""
     segments = np.stack([metric.segment_scores for metric in scores])
     levels = {"segment": ScoredPoints(data.points, segments)}
     if len(data.systems) > 1:
-        levels["segment"] = ScoredPoints(data.points, segments, data.pairs, data.system_scores)
-    if data.documents is not None:
-        is_judged = data.points.counts[..., np.newaxis] > 0
-        totals = [data.document_sums(np.where(is_judged, x.stats, 0.0)) for x in scores]
-        documents = [x.oriented(total) for x, total in zip(scores, totals, strict=True)]
-        rounded = correlation.rounded(np.stack(documents))
-        levels["document"] = ScoredPoints(data.document_points, rounded)
+        contributions = np.stack([metric.contributions for metric in scores])
+        levels["segment"] = ScoredPoints(
+            data.points, segments, data.pairs, data.system_scores, contributions
+        )
+    is_judged = data.points.counts[..., np.newaxis] > 0
+    for level, partition in data.partitions.items():
+        totals = [x.oriented(partition.sums(np.where(is_judged, x.stats, 0.0))) for x in scores]
+        rounded = correlation.rounded(np.stack(totals))
+        levels[level] = ScoredPoints(data.points_of(level), rounded)
     return levels
 
 
@@ -312,17 +312,16 @@ def _rows(
     return rows
 
 
-def _document_correlations(block: ScoredPoints | None, metrics: int) -> FloatArray:
-    """Return (D, n): Spearman's rho of the systems' scores on each document, under each metric."""
-    if block is None or block.scores.shape[2] < 2:
-        return np.zeros((0, metrics))
-    human = correlation.rounded(block.points.human)
-    correlations = np.zeros((len(human), metrics))
-    for number, is_judged in enumerate(block.points.counts > 0):
-        correlations[number] = correlation.spearman(
-            block.scores[:, number, is_judged], human[number, is_judged]
-        )
-    return correlations
+def _rank_correlations(block: ScoredPoints, metric: int) -> tuple[float | None, ...]:
+    """Return (D,) Spearman's rho of the systems' scores on each document."""
+    scores, human = block.scores[metric], correlation.rounded(block.points.human)
+    if scores.shape[1] < 2:
+        return ()
+    rhos = [
+        float(correlation.spearman(x[is_judged], y[is_judged]))
+        for x, y, is_judged in zip(scores, human, block.points.counts > 0, strict=True)
+    ]
+    return tuple(None if np.isnan(rho) else rho for rho in rhos)
 
 
 def shares(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -375,7 +374,6 @@ def differences_of(
                 continue
             row[name] = MetricDifference(
                 value,
-                float(permuted.observed[name][place]),
                 float(p_values[name][place]),
                 float(corrected[name][place]),
                 None,

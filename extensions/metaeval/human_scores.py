@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -28,10 +28,11 @@ from portmert.tuner.base.errors import InputError, counted, faults_at, suggest
 from portmert.tuner.base.files import read_lines
 from portmert.tuner.base.json_toml import read_toml
 from portmert.tuner.base.numbers import FINITE, parse_finite
+from portmert.tuner.base.options import file_key
 
 Several = Literal["refuse", "mean", "each"]
 """How to treat several judgments of one output: as a fault, by their mean, or one by one."""
-OfSystems = Literal["mean", "better", "better-or-equal"]
+OfSystems = Literal["mean", "weighted", "better", "better-or-equal"]
 """People's score of a system: mean over judgments, or the share of comparisons that it wins."""
 
 _MOST_DIGITS = 7
@@ -69,6 +70,36 @@ class Judgments:
         )
 
 
+class Partition(NamedTuple):
+    """Segments in documents, or in groups of another kind.
+
+    Parameters
+    ----------
+    names
+        Of D documents, in the order of the file.
+    of_segment : (S,) int64
+        Index of each segment's document in `names`, -1 if unknown.
+    """
+
+    names: tuple[str, ...]
+    of_segment: IntArray
+
+    def of_segments(self, numbers: IntArray) -> Partition:
+        """Return the documents of some segments; the names stay."""
+        return Partition(self.names, self.of_segment[numbers])
+
+    def used(self) -> Partition:
+        """Return the documents that have segments."""
+        numbers, of_segment = np.unique(self.of_segment, return_inverse=True)
+        return Partition(tuple(self.names[n] for n in numbers.tolist()), of_segment)
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return (D, ...): sums of segments' values (S, ...) over each document."""
+        total = np.zeros((len(self.names), *values.shape[1:]))
+        np.add.at(total, self.of_segment, values)
+        return total
+
+
 @dataclass(frozen=True, eq=False)
 class HumanScores:
     """Human scores of M systems' translations of S segments.
@@ -81,12 +112,8 @@ class HumanScores:
         M names, in the order of the file.
     scores : (S, M) float64
         Higher is better. The mean of several judgments; NaN for a segment without a judgment.
-    documents : (S,) int64 or None
-        Index of each segment's document in `document_names`, -1 if unknown; None: all unknown.
-    document_names : tuple of str
-        In the order of the file.
-    groups : (S,) int64 or None
-        Number of each segment's group of documents (a language, a genre), likewise.
+    partitions
+        `document` and `group` (a domain, a genre), those that are known.
     each : Judgments or None
         If every judgment is a data point of its own.
     is_ranking
@@ -96,9 +123,7 @@ class HumanScores:
     path: Path
     systems: tuple[str, ...]
     scores: FloatArray
-    documents: IntArray | None
-    document_names: tuple[str, ...]
-    groups: IntArray | None = None
+    partitions: Mapping[str, Partition] = field(default_factory=dict)
     each: Judgments | None = None
     is_ranking: bool = False
 
@@ -142,15 +167,13 @@ class HumanScores:
 
     def of_segments(self, numbers: IntArray) -> HumanScores:
         """Return the scores of some segments, rising."""
-        documents, groups = (x if x is None else x[numbers] for x in (self.documents, self.groups))
         each = self.each
         if each is not None:
             rows = np.isin(each.segments, numbers)
             places = np.searchsorted(numbers, each.segments[rows]).astype(np.int64)
             each = Judgments(places, each.systems[rows], each.judges[rows], each.scores[rows])
-        return replace(
-            self, scores=self.scores[numbers], documents=documents, groups=groups, each=each
-        )
+        partitions = {level: x.of_segments(numbers) for level, x in self.partitions.items()}
+        return replace(self, scores=self.scores[numbers], partitions=partitions, each=each)
 
     def of_length(self, segments: int, *, origin: Path | str) -> HumanScores:
         """Return the scores extended to all segments of a test set.
@@ -171,12 +194,34 @@ class HumanScores:
                 f"has {counted(segments, 'line')}; are both of the same test set?"
             )
         missing = segments - len(self)
-        documents, groups = (
-            x if x is None else np.pad(x, (0, missing), mode="constant", constant_values=-1)
-            for x in (self.documents, self.groups)
-        )
+        partitions = {
+            level: Partition(x.names, np.pad(x.of_segment, (0, missing), constant_values=-1))
+            for level, x in self.partitions.items()
+        }
         scores = np.pad(self.scores, ((0, missing), (0, 0)), constant_values=np.nan)
-        return replace(self, scores=scores, documents=documents, groups=groups)
+        return replace(self, scores=scores, partitions=partitions)
+
+    def in_groups(self, path: Path, lines: Sequence[str]) -> HumanScores:
+        """Return the scores with the group of each segment, one a line of a file.
+
+        Raises
+        ------
+        InputError
+            A line is blank, their number is not that of segments, or groups are known already.
+        """
+        if "group" in self.partitions:
+            raise InputError(f"{self.path}: has a column group; take it out, or leave out {path}")
+        if len(lines) != len(self):
+            raise InputError(
+                f"{path}: {counted(len(lines), 'line')}, but there are "
+                f"{counted(len(self), 'segment')}; expected the group of each segment, one a line"
+            )
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                raise InputError(f"{path}:{number}: a blank line; expected the segment's group")
+        names, number_of = _numbered(line.strip() for line in lines)
+        of_segment = np.array([number_of[line.strip()] for line in lines], dtype=np.int64)
+        return replace(self, partitions={**self.partitions, "group": Partition(names, of_segment)})
 
 
 class NameInLine(NamedTuple):
@@ -354,18 +399,15 @@ def _arrays(
     each = np.bincount(place, minlength=count * len(systems))
     total = np.bincount(place, judgments.scores, minlength=count * len(systems))
     table = np.where(each > 0, total / np.maximum(each, 1), np.nan).reshape(count, -1)
-    numbers: dict[str, IntArray] = {}
-    names: dict[str, tuple[str, ...]] = {}
+    partitions = {}
     for column, name_of_segment in of_segments.items():
-        names[column], number_of = _numbered(first.name for first in name_of_segment.values())
-        numbers[column] = np.full(count, -1, dtype=np.int64)
-        numbers[column][list(name_of_segment)] = [
+        names, number_of = _numbered(first.name for first in name_of_segment.values())
+        of_segment = np.full(count, -1, dtype=np.int64)
+        of_segment[list(name_of_segment)] = [
             number_of[first.name] for first in name_of_segment.values()
         ]
-    return HumanScores(
-        path, systems, table, numbers.get("document"), names.get("document", ()),
-        numbers.get("group"), judgments,
-    )  # fmt: skip
+        partitions[column] = Partition(names, of_segment)
+    return HumanScores(path, systems, table, partitions, judgments)
 
 
 def _numbered(names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
@@ -457,11 +499,14 @@ class JudgedSet:
         What to do with several judgments of one output: stop with an error, take their mean, or
         use each as a data point.
     system_scores
-        The human score of a system: the mean of its judgments; or the share of all comparisons
-        with other systems on the same segment by the same judge in which it is rated better, or
-        better or equal, as in WMT 2008 to 2010.
+        The human score of a system: the mean of its judgments, plain or weighted by length; or
+        the share of all comparisons with other systems on the same segment by the same judge in
+        which it is rated better, or better or equal, as in WMT 2008 to 2010.
     systems
         Use only this system. Default: all.
+    groups
+        Group of each segment, such as its domain: FILE with a name a line, FILE.jsonl#KEY or
+        FILE.tsv#COLUMN. A column `group` of the human scores does the same.
     drop_missing
         Leave out segments that are not in all texts; a warning counts them.
     """
@@ -481,6 +526,7 @@ class JudgedSet:
     judgments: Several = "refuse"
     system_scores: OfSystems = "mean"
     systems: tuple[Name, ...] = ()
+    groups: Path | None = None
     drop_missing: bool = False
 
 
@@ -519,19 +565,21 @@ def _in_folder(judged_set: JudgedSet, folder: Path, where: str) -> JudgedSet:
 
     def checked(key: str, path: Path, *, is_folder: bool = False) -> Path:
         path = folder / path
+        name, _ = file_key(str(path))
         # os.path takes long names.
-        if not os.path.exists(path) or os.path.isdir(path) != is_folder:  # noqa: PTH110, PTH112
+        if not os.path.exists(name) or os.path.isdir(name) != is_folder:  # noqa: PTH110, PTH112
             kind = "folder" if is_folder else "file"
             raise InputError(f"{where}: {key}: there is no {kind} {path}")
         return path
 
-    source, links = judged_set.source, judged_set.links
+    source, links, groups = judged_set.source, judged_set.links, judged_set.groups
     return replace(
         judged_set,
         human=checked("human", judged_set.human),
         outputs=checked("outputs", judged_set.outputs, is_folder=True),
         source=source and checked("source", source),
         links=links and checked("links", links, is_folder=True),
+        groups=groups and checked("groups", groups),
         refs=tuple(checked("refs", path) for path in judged_set.refs),
         ref_links=tuple(checked("ref_links", path) for path in judged_set.ref_links),
     )

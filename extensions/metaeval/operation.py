@@ -14,7 +14,7 @@ from portmert.tuner.api.texts import PathLike, pipeline_of, preparing
 from portmert.tuner.base import arguments
 from portmert.tuner.base.context import Progress, using
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.base.files import TextFile
+from portmert.tuner.base.files import TextFile, read_lines
 from portmert.tuner.base.warn import notice, warn, warn_of
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.report import Report
@@ -195,6 +195,9 @@ def read_judged(
         if read.ids is not None:  # human scores name segments by their numbers
             joining.check_order(read.ids, test_set.refs[0], test_set.human)
         human = human.of_length(len(read), origin=test_set.refs[0])
+        if test_set.groups is not None:
+            groups = files.get(test_set.groups) or joining.opened(test_set.groups)
+            human = human.in_groups(test_set.groups, read_lines(groups))
         output_files, aligned = _outputs(test_set, human)
         outputs = [
             read_output(
@@ -228,7 +231,7 @@ def _joined(human: HumanScores, test_set: JudgedSet) -> tuple[HumanScores, dict[
         *test_set.refs,
         *test_set.ref_links,
         *outputs,
-        *filter(None, [test_set.source, *links]),
+        *filter(None, [test_set.source, test_set.groups, *links]),
     ]
     texts = [joining.opened(path, drop=test_set.drop_missing) for path in files]
     in_order, ids, left_out = joining.joined(texts, drop=test_set.drop_missing)

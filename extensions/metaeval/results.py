@@ -26,7 +26,7 @@ def as_json(measured: evaluation.MetaEvaluation) -> dict[str, Any]:
                 "system_scores": metric.system_scores,
                 **({"system_rates": rates} if metric.display.is_error_rate else {}),
                 "correlations": metric.correlations,
-                "document_spearman": metric.documents,
+                **{f"{level}_spearman": rhos for level, rhos in metric.spearman.items()},
                 "epsilon": metric.epsilon,
             }
         )
@@ -34,7 +34,7 @@ def as_json(measured: evaluation.MetaEvaluation) -> dict[str, Any]:
         **({"name": measured.name} if measured.name else {}),
         "segments": len(judged.human),
         "systems": judged.systems,
-        "documents": judged.document_names,
+        **{f"{level}s": partition.names for level, partition in judged.partitions.items()},
         "human": judged.system_scores,
         "settings": {
             key: getattr(settings, key) for key in ("samples", "level", "resampled", "seed")
@@ -44,9 +44,10 @@ def as_json(measured: evaluation.MetaEvaluation) -> dict[str, Any]:
             [metric.label for metric in measured.agreements], measured.differences
         ),
     }
-    if len(measured.document_values):
-        better, at_least = evaluation.shares(measured.document_values)
-        document |= {"documents_better": better, "documents_at_least": at_least}
+    for level in judged.partitions:
+        if len(values := measured.spearman(level)):
+            better, at_least = evaluation.shares(values)
+            document |= {f"{level}s_better": better, f"{level}s_at_least": at_least}
     if judged.each is not None:
         document["judgments"] = len(judged.each.scores)
     return dict(_plain(document))

@@ -70,13 +70,14 @@ def tables(measured: evaluation.MetaEvaluation) -> list[Table]:
     labels = [metric.label for metric in measured.agreements]
     there = measured.agreements[0].correlations
     tables_of_set = _system_tables(measured) if len(measured.judged.systems) > 1 else []
-    for unit, names in (("segment", evaluation.SEGMENTS), ("document", evaluation.DOCUMENTS)):
+    for names in (evaluation.SEGMENTS, evaluation.DOCUMENTS, evaluation.GROUPS):
         measures = [name for name in names if name in there]
         if measures:
+            unit, _, last = measures[-1].partition(".")
             each = {
-                evaluation.SEGMENTS[-1]: ", mean of each segment's own",
-                evaluation.DOCUMENTS[-1]: ", differences of pairs of systems",
-            }.get(measures[-1], "")
+                "pearson_by_item": ", mean of each segment's own",
+                "pearson_deltas": ", differences of pairs of systems",
+            }.get(last, "")
             title = (
                 f"{unit.capitalize()}s, Pearson: plain, weighted by length, the mean of each "
                 f"{unit} removed, both{each};"
@@ -85,8 +86,9 @@ def tables(measured: evaluation.MetaEvaluation) -> list[Table]:
     if evaluation.LIKENESS[0] in there:
         title = "Human likeness: references held out, among the systems;"
         tables_of_set.append(_with_intervals(measured, title, evaluation.LIKENESS))
-    if len(measured.document_values):
-        tables_of_set.append(share_table("documents", labels, measured.document_values))
+    for level in measured.judged.partitions:
+        if len(values := measured.spearman(level)):
+            tables_of_set.append(share_table(f"{level}s", labels, values))
     if measured.differences:
         tables_of_set.append(_difference_table(labels, measured.differences))
     if not measured.name:
@@ -199,8 +201,8 @@ def _difference_table(labels: Sequence[str], differences: evaluation.Differences
         for name, difference in by_measure.items()
     ]
     return Table(
-        "Is one metric's correlation better than another's? Two-sided p; PERM-BOTH takes means of "
-        "segment scores as scores of systems; corrected: for the number of pairs of metrics",
+        "Is one metric's correlation better than another's? Two-sided p; corrected: for the "
+        "number of pairs of metrics",
         headers,
         rows,
         left=4,
@@ -218,19 +220,16 @@ def combined_tables(together: Combined) -> list[Table]:
 def _means_and_shares(together: Combined) -> Iterator[Table]:
     """Yield the tables of all test sets together."""
     labels = [metric.label for metric in together.parts[0].agreements]
-    for name in evaluation.MEASURES:
-        if table := _across(together, labels, name):
-            yield table
-    for name in SCENARIO:
-        if table := scenario_table(together, labels, name):
-            yield table
+    yield from filter(None, (_across(together, labels, name) for name in evaluation.MEASURES))
+    yield from filter(None, (scenario_table(together, labels, name) for name in SCENARIO))
     for name in OF_PAPER:
         if name in together.values and len(together.parts) > 1:
             measure = f"{name.partition('.')[0]}s' {measure_name(name)}"
             yield share_table("test sets", labels, together.values[name], measure)
-    documents = np.concatenate([part.document_values for part in together.parts])
-    if len(documents):
-        yield share_table("documents of all sets", labels, documents)
+    for level in evaluation.PARTITIONS:
+        values = np.concatenate([part.spearman(level) for part in together.parts])
+        if len(values):
+            yield share_table(f"{level}s of all sets", labels, values)
     for column in together.columns:
         if column.differences:
             table = _difference_table(labels, column.differences)

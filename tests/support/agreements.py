@@ -6,6 +6,7 @@ import numpy as np
 
 from portmert.extensions.metaeval.data import Judged, MetricScores
 from portmert.extensions.metaeval.evaluation import Settings, evaluate
+from portmert.extensions.metaeval.human_scores import Partition
 from portmert.metrics.terp import Ter
 
 
@@ -29,8 +30,9 @@ def two_sets(likeness=None):
     for number, (segments, names) in enumerate(((12, "ABC"), (9, "DEFG")), 1):
         human = rng.normal(size=(segments, len(names)))
         people = Judged(
-            tuple(names), human, np.arange(1.0, segments + 1), np.arange(segments) // 3,
-            tuple(f"{number}.{d}" for d in range(segments // 3)),
+            tuple(names), human, np.arange(1.0, segments + 1), {"document": Partition(
+                tuple(f"{number}.{d}" for d in range(segments // 3)), np.arange(segments) // 3,
+            )},
         )  # fmt: skip
         scores = [
             given_scores(human + noise * rng.normal(size=human.shape), f"noise {noise}")

@@ -85,12 +85,12 @@ def randomization(seed: int, replicas: int) -> np.random.Generator:
 
 
 def agreement_bootstrap(seed: int, level: int) -> np.random.Generator:
-    """Return the generator that resamples human scores: segments (0) or documents (1)."""
+    """Return the generator that resamples segments (0), documents (1) or groups (8)."""
     return _generator(seed, level)
 
 
 def agreement_permutations(seed: int, level: int) -> np.random.Generator:
-    """Return the generator that swaps scores of two metrics: segments, documents, whole rows."""
+    """Return the generator that swaps two metrics' scores of a level, or whole rows (2)."""
     return _generator(seed, 2 + level)
 
 

@@ -15,7 +15,7 @@ from portmert.extensions.metaeval import data, differences, evaluation, interval
 from portmert.extensions.metaeval.combined import combine
 from portmert.extensions.metaeval.data import Judged, Likeness, MetricScores, Points, likeness
 from portmert.extensions.metaeval.evaluation import MEASURES, Settings, evaluate, shares
-from portmert.extensions.metaeval.human_scores import HumanScores, Judgments
+from portmert.extensions.metaeval.human_scores import HumanScores, Judgments, Partition
 from portmert.extensions.metaeval.report import document_of
 from portmert.extensions.metaeval.results import as_json, combined_as_json
 from portmert.extensions.metaeval.tables import tables
@@ -105,7 +105,9 @@ def test_draws_resample_what_they_should():
 def swapped(human, scores, signs, level="segment", lengths=None):
     """Differences of two metrics under given swaps."""
     points = Points.of(human, np.ones(len(human)) if lengths is None else lengths)
-    block = differences.ScoredPoints(points, np.stack(scores), Pairs.of(human))
+    block = differences.ScoredPoints(
+        points, np.stack(scores), Pairs.of(human), human.mean(axis=0), np.stack(scores)
+    )
     sides = [differences._standardised([block], removed=removed)[0] for removed in (False, True)]
     test = differences._Test(block, sides, points.human_moments)
     return differences._all_differences([test], level, [signs])
@@ -126,7 +128,7 @@ def test_swapped_scores_are_those_written_out(human, first, second, swap):
     # Means of rows are removed before scores are brought to one scale, and after the swap.
     apart = [oracle.standardised(oracle.removed(one)) for one in (first.tolist(), second.tolist())]
     sides = oracle.exchanged(*apart, signs)
-    for name in ("pearson_mean_removed", "pearson_mean_removed_weighted"):
+    for name in ("pearson_mean_removed", "pearson_mean_removed_weighted", "pearson_deltas"):
         r = [oracle.pearsons(people, t, LENGTHS.tolist())[name] for t in sides]
         assert found[f"segment.{name}"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9), name
     # The twin's tables may differ by rounding: ties are those of the exact numbers.
@@ -149,7 +151,7 @@ def test_swapped_scores_are_those_written_out(human, first, second, swap):
 
 def permuted(human, scores, *, permutations, rng):
     block = differences.ScoredPoints(
-        Points.of(human, np.ones(len(human))), scores, Pairs.of(human)
+        Points.of(human, np.ones(len(human))), scores, Pairs.of(human), human.mean(axis=0), scores
     )
     return differences.permute([block], "segment", permutations=permutations, rng=rng)
 
@@ -175,9 +177,42 @@ def test_permutations_keep_their_level_under_the_null():
         scores = np.stack([human + rng.normal(size=human.shape) for _ in range(2)])
         for name, p in permuted(human, scores, permutations=99, rng=rng).p_values().items():
             found.setdefault(name, []).append(p[0])
-    assert len(found) == 8
+    assert len(found) == 9
     for name, p in found.items():
         assert 0.04 < np.mean(np.array(p) <= 0.1) < 0.17, name
+
+
+def bleu_counts(rng, quality):
+    """BLEU of made-up outputs of 20 words; matches rise with their quality (S, M)."""
+    share = 1 / (1 + np.exp(-quality - rng.normal(size=quality.shape)))
+    matched = [rng.binomial(20 - n, share ** (n + 1)) for n in range(4)]
+    totals = [np.full(quality.shape, 20 - n) for n in (0, 1, 2, 3, 0)]
+    columns = [x for pair in itertools.zip_longest(matched, totals) for x in pair if x is not None]
+    return MetricScores("bleu", Bleu(), "bleu", np.stack(columns, axis=-1) * 1.0)
+
+
+def test_systems_of_a_metric_of_corpora_are_tested_by_the_scores_of_corpora():
+    """What segments add to BLEU has BLEU as its mean; swaps of it keep the level of the test."""
+    rng, found = np.random.default_rng(6), {}
+    for number in range(200):
+        human = rng.normal(size=(20, 5)) + np.linspace(-1, 1, 5)
+        scores = [bleu_counts(rng, human) for _ in range(2)]
+        result = evaluate(Judged(tuple("ABCDE"), human, np.ones(20)), scores, Settings(99, number))
+        for of_metric in scores:
+            mean = of_metric.contributions.mean(axis=0)
+            assert mean == pytest.approx(of_metric.system_scores, abs=1e-12)
+            assert not np.allclose(mean, of_metric.segment_scores.mean(axis=0), atol=0.01)
+        for name, one in result.differences[0, 1].items():
+            assert result.permuted.observed[name][0] == pytest.approx(one.value, abs=1e-9), name
+            found.setdefault(name, []).append(one.p_perm_both)
+    for name in ("system.pearson", "system.spearman", "system.pairwise"):
+        assert np.mean(np.array(found[name]) <= 0.1) < 0.17, name
+
+
+def test_what_a_segment_adds_to_a_mean_is_its_score():
+    scores = np.random.default_rng(7).normal(size=(6, 3))
+    assert given_scores(scores).contributions == pytest.approx(scores)
+    assert given_scores(scores[:1]).contributions == pytest.approx(scores[:1])
 
 
 def test_corrected_p_find_one_of_many_differences_and_no_more_than_chance():
@@ -229,8 +264,10 @@ def judged():
     human = rng.integers(-5, 5, size=(8, 4)).astype(np.float64)
     documents = np.array([0, 0, 0, 1, 1, 2, 2, 2])
     return Judged(
-        tuple("ABCD"), human, np.arange(1.0, 9.0), documents, ("x", "y", "z")
-    ), given_scores(rng.normal(size=human.shape))
+        tuple("ABCD"), human, np.arange(1.0, 9.0),
+        {"document": Partition(("x", "y", "z"), documents),
+         "group": Partition(("g", "h"), np.array([1, 0, 0, 1, 0, 1, 0, 0]))},
+    ), given_scores(rng.normal(size=human.shape))  # fmt: skip
 
 
 def test_a_metric_that_is_the_human_score_agrees_wholly(judged):
@@ -241,16 +278,17 @@ def test_a_metric_that_is_the_human_score_agrees_wholly(judged):
     assert tuple(correlations) == MEASURES[:-2]  # no references were held out
     for name, one in correlations.items():
         assert one.value == pytest.approx(1), name
-    assert result.agreements[0].documents == pytest.approx([1, 1, 1])
-    assert [one.tolist() for one in shares(result.document_values)] == [[[0]], [[1]]]
+    assert result.agreements[0].spearman["document"] == pytest.approx([1, 1, 1])
+    assert result.agreements[0].spearman["group"] == pytest.approx([1, 1])
+    assert [one.tolist() for one in shares(result.spearman("document"))] == [[[0]], [[1]]]
 
 
 def test_documents_are_compared_one_by_one(judged):
     people, scores = judged
     perfect = given_scores(people.human, "human")
     result = evaluate(people, [scores, perfect], Settings(samples=20))
-    rho = result.agreements[0].documents
-    assert shares(result.document_values)[0].tolist() == [
+    rho = result.agreements[0].spearman["document"]
+    assert shares(result.spearman("document"))[0].tolist() == [
         [0, 0],
         [np.mean(np.array(rho) < 1 - 1e-9), 0],
     ]
@@ -263,19 +301,22 @@ def test_documents_are_compared_one_by_one(judged):
             assert rho[number] == pytest.approx(np.corrcoef(order)[0, 1])
 
 
-def test_a_document_has_the_score_of_its_statistics(judged):
+@pytest.mark.parametrize("level", ["document", "group"])
+def test_a_document_has_the_score_of_its_statistics(judged, level):
     """People's scores of its segments are weighted by length."""
     people, scores = judged
     counts = np.arange(1.0, 1 + scores.stats[..., 1].size).reshape(people.human.shape)
     scores = replace(scores, stats=np.stack([scores.stats[..., 0] * counts, counts], axis=-1))
     correlations = evaluate(people, [scores], Settings(samples=1)).agreements[0].correlations
-    of_document = [people.documents == d for d in range(3)]
+    partition = people.partitions[level]
+    of_document = [partition.of_segment == d for d in range(len(partition.names))]
     human = [
         np.average(people.human[of], axis=0, weights=people.lengths[of]) for of in of_document
     ]
     metric = [scores.metric.score(scores.stats[of].sum(axis=0)) for of in of_document]
-    for name, value in oracle.pearsons(human, metric, [6.0, 9.0, 21.0]).items():
-        assert correlations[f"document.{name}"].value == pytest.approx(value), name
+    lengths = [float(people.lengths[of].sum()) for of in of_document]
+    for name, value in oracle.pearsons(human, metric, lengths).items():
+        assert correlations[f"{level}.{name}"].value == pytest.approx(value), name
 
 
 RANKS = {
@@ -397,7 +438,10 @@ def test_an_interval_is_quantiles_where_there_is_no_z_or_deviation(samples, unit
 
 def test_units_are_the_fewer_of_what_is_sampled():
     people = data.Judged(
-        ("A", "B", "C"), np.zeros((9, 3)), np.ones(9), np.arange(9) // 5, ("d", "e")
+        ("A", "B", "C"),
+        np.zeros((9, 3)),
+        np.ones(9),
+        {"document": Partition(("d", "e"), np.arange(9) // 5)},
     )
     assert people.units("both") == {"system": 3, "segment": 3, "document": 2}
     assert people.units("systems") == {"system": 3, "segment": 3, "document": 3}
@@ -421,7 +465,9 @@ def test_one_segment_has_no_intervals():
 def test_one_document_has_no_interval_of_documents():
     rng = np.random.default_rng(12)
     human = rng.normal(size=(5, 3))
-    people = Judged(tuple("ABC"), human, np.ones(5), np.zeros(5, dtype=np.int64), ("d",))
+    people = Judged(
+        tuple("ABC"), human, np.ones(5), {"document": Partition(("d",), np.zeros(5, int))}
+    )
     scores = given_scores(human + rng.normal(size=(5, 3)))
     one = evaluate(people, [scores], Settings(samples=10)).agreements[0]
     found = one.correlations["document.pearson"]
@@ -461,7 +507,8 @@ def test_the_same_seed_gives_the_same(judged):
 
 def human_scores(scores, documents=None):
     names = tuple("ABC"[: scores.shape[1]])
-    return HumanScores("human.tsv", names, scores, documents, ("x", "y"))
+    partitions = {} if documents is None else {"document": Partition(("x", "y"), documents)}
+    return HumanScores("human.tsv", names, scores, partitions)
 
 
 def batch_of(count):
@@ -478,8 +525,8 @@ def test_segments_without_all_scores_are_left_out():
     people, kept = data.judged(human_scores(scores, np.array([0, 1])), batch_of(2))
     assert kept.tolist() == [1]
     assert people.lengths.tolist() == [1.0]
-    assert people.document_names == ("y",)
-    assert people.documents.tolist() == [0]
+    assert people.partitions["document"].names == ("y",)
+    assert people.numbers("document").tolist() == [0]
     counted = data.metric_scores(
         "bleu", Bleu(), batch_of(2), segments=kept, systems="ab", signature="bleu"
     )
@@ -498,7 +545,8 @@ def test_ties_of_people_are_no_pairs():
 def test_one_system_has_correlations_of_segments_alone():
     rng = np.random.default_rng(9)
     human, metric = rng.normal(size=(2, 40, 1))
-    people = Judged(("A",), human, np.ones(40), np.repeat(np.arange(4), 10), tuple("wxyz"))
+    documents = Partition(tuple("wxyz"), np.repeat(np.arange(4), 10))
+    people = Judged(("A",), human, np.ones(40), {"document": documents})
     result = evaluate(
         people, [given_scores(metric), given_scores(human, "b")], Settings(samples=9)
     )
@@ -728,12 +776,12 @@ def test_test_sets_are_put_together_as_means_and_as_points():
         name = "segment.pearson_mean_removed_weighted"
         assert pooled.correlations[k][name].value == pytest.approx(oracle.pearson(x, y, weights))
     assert "system.spearman" not in pooled.correlations[0]
-    # What is tested is what is reported, wherever systems are not summed up anew.
-    for column in (mean, pooled):
-        for row in column.differences.values():
+    # What is tested is what is reported.
+    for part in measured:
+        for place, row in enumerate(part.differences.values()):
             for name, one in row.items():
-                if not name.startswith("system"):
-                    assert one.tested == pytest.approx(one.value, abs=1e-9), name
+                tested = part.permuted.observed[name][place]
+                assert tested == pytest.approx(one.value, abs=1e-9), name
     # The first metric is nearest to people.
     assert pooled.differences[0, 2]["segment.pearson_mean_removed"].p_corrected < 0.06
     drop = found.scenarios[1].drops[0]["segment.acc_eq"]
@@ -768,10 +816,10 @@ def test_shares_of_test_sets_and_documents():
             values[:, i] > values[:, j]
         )
     rho = np.concatenate(
-        [np.array([one.documents for one in part.agreements]).T for part in measured]
+        [np.array([one.spearman["document"] for one in part.agreements]).T for part in measured]
     )
     assert rho.shape == (7, 3)
-    documents = np.concatenate([part.document_values for part in found.parts])
+    documents = np.concatenate([part.spearman("document") for part in found.parts])
     assert shares(documents)[1][1, 0] == np.mean(rho[:, 1] >= rho[:, 0] - 1e-12)
 
 

@@ -32,7 +32,8 @@ def test_scores_stand_by_segment_and_system(read):
     assert human.scores[1, 0] == -1.5
     assert np.isnan(human.scores[1, 1])
     assert human.complete.tolist() == [0]
-    assert [human.document_names[k] for k in human.documents] == ["d0", "d1"]
+    names, of_segment = human.partitions["document"]
+    assert [names[k] for k in of_segment] == ["d0", "d1"]
     assert human.negated().scores[0].tolist() == [0.0, -2.0]
     assert human.of_systems(["A"]).scores[0].tolist() == [2.0]
 
@@ -40,14 +41,14 @@ def test_scores_stand_by_segment_and_system(read):
 def test_columns_may_stand_in_any_order_and_documents_are_not_needed(read):
     human = read("score\tjudge\tsegment\tsystem\n3\tx\t0\tA\n")
     assert human.scores.tolist() == [[3.0]]
-    assert human.documents is None
+    assert human.partitions == {}
 
 
 def test_segments_after_the_last_score_are_not_judged(read):
     human = read(HEADER + "A\t0\td\t1\n").of_length(3, origin="ref")
     assert len(human) == 3
     assert human.complete.tolist() == [0]
-    assert human.documents.tolist() == [0, -1, -1]
+    assert human.partitions["document"].of_segment.tolist() == [0, -1, -1]
 
 
 @given(
@@ -143,5 +144,6 @@ def test_the_real_scores_are_read():
     assert human.scores.shape == (529, 13)
     assert len(human.complete) == 529
     lines = (REAL / "documents.txt").read_text().splitlines()
-    assert [human.document_names[k] for k in human.documents] == lines
+    names, of_segment = human.partitions["document"]
+    assert [names[k] for k in of_segment] == lines
     assert list(find_outputs(REAL / "outputs", human.systems)) == list(human.systems)

@@ -559,3 +559,70 @@ def test_the_page_of_the_docs_shows_what_is_printed(monkeypatch):
     result = run(*words.split(), *metrics, "--likeness", "--all")
     for table in re.findall(r"```text\n(.*?)\n```", page, re.DOTALL)[:2]:
         assert table in result.stdout
+
+
+def test_groups_come_from_a_column_a_file_or_records(tmp_path):
+    """A group has the score of its statistics; people's is weighted by length."""
+    (tmp_path / "domains").write_text("law\nnews\nnews\nlaw\n")
+    (tmp_path / "records.tsv").write_text("id\tdomain\n0\tlaw\n1\tnews\n2\tnews\n3\tlaw\n")
+    rows = (tmp_path / "human.tsv").read_text().splitlines()
+    groups = ["group", *["law", "news", "news", "law"] * 3]
+    (tmp_path / "column.tsv").write_text(
+        "".join(f"{row}\t{group}\n" for row, group in zip(rows, groups, strict=True))
+    )
+    metrics = ["--metric", "bleu:smooth=add1", "--metric", "ter", "--json", "--"]
+    command = ["metaeval", "--human", "column.tsv", *ALL[2:], *metrics]
+    of_column = json.loads(run(*command[:-1]).stdout)
+    assert of_column["groups"] == ["law", "news"]
+    assert set(of_column["metrics"][0]["group_spearman"]) == {1.0}
+    assert len(of_column["groups_better"]) == 2
+    (differences,) = of_column["differences"]
+    for level in ("document", "group"):
+        assert 0 < differences["correlations"][f"{level}.pearson_deltas"]["p_perm_both"] <= 1
+    for groups in ("domains", "records.tsv#domain"):
+        of_file = json.loads(run("metaeval", *ALL, *metrics[:-1], "--groups", groups).stdout)
+        assert of_file == of_column
+    shown = run("metaeval", *ALL, "--metric", "ter", "--groups", "domains", "--all").stdout
+    assert shown.startswith("3 systems, 4 segments, 2 documents, 2 groups\n")
+    assert "Groups, Pearson: plain, weighted by length" in shown
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("law\nlaw\n", "domains: 2 lines, but there are 4 segments; expected the group of each"),
+        ("law\n\nnews\nnews\n", "domains:2: a blank line; expected the segment's group"),
+    ],
+)
+def test_groups_that_do_not_fit_are_one_line(tmp_path, content, message):
+    (tmp_path / "domains").write_text(content)
+    assert message in fault("metaeval", *ALL, "--metric", "ter", "--groups", "domains")
+
+
+def test_a_set_has_its_groups_and_two_sources_of_groups_are_refused(tmp_path):
+    (tmp_path / "domains").write_text("law\nnews\nnews\nlaw\n")
+    (tmp_path / "records.tsv").write_text("id\tdomain\n0\tlaw\n1\tnews\n2\tnews\n3\tlaw\n")
+    tables = "".join(
+        f'[[set]]\nname = "{name}"\nhuman = "human.tsv"\noutputs = "out"\nrefs = ["ref"]\n'
+        f'groups = "{groups}"\n'
+        for name, groups in (("one", "records.tsv#domain"), ("two", "domains"))
+    )
+    (tmp_path / "sets.toml").write_text(tables)
+    shown = run("metaeval", "--sets", "sets.toml", "--metric", "ter", "--metric", "chrf", "--all")
+    assert "Groups, Pearson, with 95 % intervals" in shown.stdout
+    assert "Share of groups of all sets" in shown.stdout
+    (tmp_path / "sets.toml").write_text(tables.replace('"domains"', '"domain"'))
+    message = fault("metaeval", "--sets", "sets.toml", "--metric", "ter")
+    assert "test set 2: groups: there is no file" in message
+    rows = (tmp_path / "human.tsv").read_text().splitlines()
+    rows = [rows[0] + "\tgroup", *(f"{row}\tlaw" for row in rows[1:])]
+    (tmp_path / "human.tsv").write_text("".join(f"{row}\n" for row in rows))
+    message = fault("metaeval", *ALL, "--metric", "ter", "--groups", "domains")
+    assert "human.tsv: has a column group; take it out, or leave out domains" in message
+
+
+def test_a_system_is_scored_by_its_words(tmp_path):
+    """References have 6, 5, 7 and 4 words; people's scores are -rank - segment."""
+    result = run("metaeval", *ALL, "--metric", "ter", "--system-scores", "weighted", "--json")
+    mean = (0 * 6 + 1 * 5 + 2 * 7 + 3 * 4) / 22
+    assert json.loads(result.stdout)["human"] == pytest.approx([-r - mean for r in range(3)])
