@@ -621,7 +621,7 @@ def test_a_set_has_its_groups_and_two_sources_of_groups_are_refused(tmp_path):
     assert "human.tsv: has a column group; take it out, or leave out domains" in message
 
 
-def test_a_system_is_scored_by_its_words(tmp_path):
+def test_a_system_is_scored_by_its_words():
     """References have 6, 5, 7 and 4 words; people's scores are -rank - segment."""
     result = run("metaeval", *ALL, "--metric", "ter", "--system-scores", "weighted", "--json")
     mean = (0 * 6 + 1 * 5 + 2 * 7 + 3 * 4) / 22
