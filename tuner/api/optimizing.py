@@ -463,9 +463,9 @@ def optimize(
     if samples < 0:
         raise ValueError(f"samples is {samples}; it must be 0 or more")
     if plot is not None:
-        from ..evaluation.plots import form_of  # noqa: PLC0415  start-up time
+        from ..evaluation import plots  # noqa: PLC0415  start-up time
 
-        form_of(Path(plot))
+        plots.form_of(Path(plot))
     begin, how = time.perf_counter(), Search.of(search)
     tuned_metric = None if metric is None else registry.metric(metric)
     judges = list({judge.signature: judge for judge in map(registry.metric, also)}.values())
@@ -517,8 +517,6 @@ def optimize(
         warnings=warnings_so_far(),
     )
     if plot is not None:
-        from ..evaluation import plots  # noqa: PLC0415  start-up time
-
         plots.draw(plots.charts_of_search(completed, surface), Path(plot))
     return completed
 
