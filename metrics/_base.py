@@ -347,9 +347,8 @@ class Batch:
         Number of source tokens of each segment; needed with `links`.
     whole : Batch or None
         The batch of the whole test set if this one is a part of it, see `once`.
-    lines : (H,) int64 or None
-        The place of each hypothesis in the files of n-best lists from which it was read. Scores
-        from outside are looked up by it.
+    outcomes : mapping
+        (H,) float64 by name: what others say of each hypothesis, as the scores of a file.
     source : tuple of str or None
         The source text of each segment, if it is known.
     """
@@ -360,7 +359,7 @@ class Batch:
     reference_offsets: IntArray
     source_lengths: NDArray[np.int32] | None = None
     whole: Batch | None = None
-    lines: IntArray | None = None
+    outcomes: Mapping[str, FloatArray] = field(default_factory=dict)
     source: tuple[str, ...] | None = None
     _known: dict[Hashable, Any] = field(init=False, repr=False, default_factory=dict)
     _lock: threading.RLock = field(init=False, repr=False, default_factory=threading.RLock)
@@ -416,7 +415,7 @@ class Batch:
             reference_offsets - reference_offsets[0],
             None if self.source_lengths is None else self.source_lengths[start:stop],
             self.corpus,
-            None if self.lines is None else self.lines[int(offsets[0]) : int(offsets[-1])],
+            {k: v[int(offsets[0]) : int(offsets[-1])] for k, v in self.outcomes.items()},
             None if self.source is None else self.source[start:stop],
         )
 
@@ -435,7 +434,7 @@ class Batch:
             self.reference_offsets,
             self.source_lengths,
             self.corpus,
-            None if self.lines is None else self.lines[indices],
+            {name: values[indices] for name, values in self.outcomes.items()},
             self.source,
         )
 
@@ -568,22 +567,6 @@ class Metric(ABC):
         `Metric` may be appended: `ShareMetric` is `share`.
         """
         return re.sub(WORDS, "-", cls.__name__.removesuffix("Metric") or "Metric").lower()
-
-    def check_lists(  # noqa: B027  most have nothing to check
-        self, lists: Sequence[Path | str], nbest: Any
-    ) -> None:
-        """Check that scores computed outside, if there are any, fit the n-best lists.
-
-        Parameters
-        ----------
-        lists, nbest
-            The files of the lists, and what was read from them: `nbest.list_sizes` has the number
-            of hypotheses in each.
-        """
-
-    def lacks_score(self, nbest: Any) -> NDArray[np.bool_] | None:  # noqa: ARG002  most lack none
-        """Return (H,) whether a score computed outside is missing; None where none can be."""
-        return None
 
     @property
     def display(self) -> Display:

@@ -31,10 +31,13 @@ def test_segments_of_a_batch_have_the_statistics_of_the_whole():
     assert np.array_equal(np.concatenate(parts), whole)
 
 
-def test_segments_of_a_batch_keep_the_numbers_of_their_lines():
+def test_segments_of_a_batch_keep_their_outcomes():
     batch = replace(batch_of([*EXAMPLE, *EXAMPLE]), offsets=np.array([0, 1, 3, 4]))
-    batch = replace(batch, lines=np.array([7, 8, 9, 5]))
-    found = [batch.segments(a, b).lines.tolist() for a, b in ((0, 1), (1, 2), (0, 2), (2, 3))]
+    batch = replace(batch, outcomes={"right": np.array([7.0, 8.0, 9.0, 5.0])})
+    found = [
+        batch.segments(a, b).outcomes["right"].tolist()
+        for a, b in ((0, 1), (1, 2), (0, 2), (2, 3))
+    ]
     assert found == [[7], [8, 9], [7, 8, 9], [5]]
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, rows_taken
 
+from ..base.columns import in_natural_order, unordered
 from ..base.errors import counted
 from ..components import external
-from ..nbest.model import NBest, featured
+from ..nbest.model import NBest, featured, segments_taken
 from ..nbest.moses_dat import DatLists
 from ..search.list_statistics import moses_stats
 from ..search.stat_table import StatTable
@@ -58,7 +59,12 @@ CountedLists = ArrayLists | DatLists
 
 
 def lists_of_arrays(
-    features: Any, offsets: Any, names: Sequence[str] | None, scores: Any, stats: Any
+    features: Any,
+    offsets: Any,
+    names: Sequence[str] | None,
+    scores: Any,
+    stats: Any,
+    ids: Sequence[str] | None,
 ) -> NBest:
     """Check the shapes; parameters are those of `Lists.from_arrays`."""
     if scores is not None and stats is not None:
@@ -68,7 +74,14 @@ def lists_of_arrays(
     labels = [f"f{n}" for n in range(width)] if names is None else list(names)
     if len(labels) != width or len(set(labels)) != width:
         raise ValueError(f"{len(set(labels))} different names for {counted(width, 'feature')}")
-    nbest = featured(values, bounds, tuple((name, 1) for name in labels))
+    nbest = replace(
+        featured(values, bounds, tuple((name, 1) for name in labels)),
+        lines=np.arange(rows),
+        list_sizes=(rows,),
+        ranks=(np.arange(1, rows + 1) - np.repeat(bounds[:-1], np.diff(bounds))).astype(np.int32),
+        ids=None if ids is None else _checked_ids(ids, len(bounds) - 1),
+        dropped=np.empty((0, 3), dtype=np.int64),
+    )
     if scores is not None:
         numbers = _finite("scores", scores)
         _check_shape("scores", numbers.shape, shape, "one score for each hypothesis")
@@ -80,6 +93,26 @@ def lists_of_arrays(
     else:
         return nbest
     return ArrayLists(**vars(nbest), stats=table, of_scores=scores is not None)
+
+
+def _checked_ids(ids: Sequence[str], segments: int) -> tuple[str, ...]:
+    """Return the ids of segments as texts, each once."""
+    names = tuple(map(str, ids))
+    if len(names) != segments or len(set(names)) != segments:
+        raise ValueError(
+            f"{counted(len(set(names)), 'different id')} for {counted(segments, 'segment')}; "
+            f"give each segment one of its own"
+        )
+    return names
+
+
+def in_order(lists: CountedLists) -> CountedLists:
+    """Return the lists in the order of their ids; so no result depends on that of the arrays."""
+    if lists.ids is None or unordered(lists.ids) is None:
+        return lists
+    order = np.array(in_natural_order(lists.ids))
+    rows, _ = rows_taken(lists.offsets, order)
+    return replace(lists, **vars(segments_taken(lists, order)), stats=lists.stats[rows])
 
 
 def counted_by(lists: CountedLists, metric: Metric | None) -> tuple[Metric, StatTable]:

@@ -19,6 +19,7 @@ from ..base.errors import ConfigError, InputError
 from ..base.options import file_key
 from ..base.warn import notices_behind
 from ..components import registry
+from ..components.external import with_outcomes
 from ..components.features import Feature, with_features
 from ..graphs.collection import BestStrings
 from ..nbest import check, systems
@@ -224,6 +225,7 @@ class Lists:
         offsets: ArrayLike | None = None,
         *,
         feature_names: Sequence[str] | None = None,
+        ids: Sequence[str] | None = None,
         scores: ArrayLike | None = None,
         stats: ArrayLike | None = None,
     ) -> Lists:
@@ -237,6 +239,9 @@ class Lists:
             Hypotheses of segment s are rows `offsets[s]:offsets[s + 1]`.
         feature_names
             Names of the F features. Default: f0, f1 and so on.
+        ids
+            The ids of the S segments, by which scores in files are joined. Default: 0, 1 and so
+            on.
         scores : (S, N), or (H,) with offsets
             A score of each hypothesis. `optimize` then maximises the mean over segments.
         stats : (S, N, K), or (H, K) with offsets
@@ -256,7 +261,8 @@ class Lists:
         >>> round(portmert.optimize(lists, optimizer="mert").score, 4)
         0.85
         """
-        return cls(in_memory=lists_of_arrays(features, offsets, feature_names, scores, stats))
+        nbest = lists_of_arrays(features, offsets, feature_names, scores, stats, ids)
+        return cls(in_memory=nbest)
 
     @classmethod
     @checked
@@ -525,18 +531,17 @@ class Lists:
         return systems.joined_systems(lists, [name for name, _ in groups])
 
     def scored_by(self, metrics: Iterable[Metric]) -> Lists:
-        """Return the lists without segments that lack a score computed outside.
+        """Return the lists with the scores computed outside that metrics read.
 
-        That is if `drop_missing` says so; else all segments.
+        Segments that lack one are left out if `drop_missing` says so.
         """
-        if not self.drop_missing:
+        nbest = with_outcomes(self.nbest, metrics, drop=self.drop_missing)
+        if nbest is self.nbest:
             return self
-        rows = [metric.lacks_score(self.nbest) for metric in metrics if metric.of_lists]
-        lacking = [np.flatnonzero(lacks) for lacks in rows if lacks is not None]
-        if not sum(map(len, lacking)):
-            return self
-        places = np.searchsorted(self.nbest.offsets, np.concatenate(lacking), side="right") - 1
-        return self._with(self._as_read.without(set(places.tolist()), "the scores"))
+        read = self._as_read._replace(nbest=nbest)
+        lacks = np.any([np.isnan(values) for values in nbest.outcomes.values()], axis=0)
+        lacking = set(nbest.segment_of_row[lacks].tolist())
+        return self._with(read.without(lacking, "the scores") if lacking else read)
 
     def in_order(self) -> Lists:
         """Return the lists in the order of their ids, in which searches do not depend on files."""
@@ -577,17 +582,15 @@ class Lists:
                 raise InputError(
                     f"metric {metric.name()} compares with references; give them too (--ref)"
                 )
-        nbest, references = self.nbest, self.references
-        if self.paths:
-            for metric in metrics:
-                metric.check_lists(self.paths, nbest)
+        lists = self.scored_by(metrics)
+        nbest, references = lists.nbest, lists.references
         if references is None and metric_references:
             references = corpus.read_references(
                 metric_references, vocabulary=nbest.texts.vocabulary
             )
         if references is None:
             references = corpus.no_references(
-                nbest.texts.vocabulary, len(nbest), self.source_lines
+                nbest.texts.vocabulary, len(nbest), lists.source_lines
             )
         references = preparation.references(references)
         scored, annotate = preparation.lazily(nbest.texts)

@@ -48,7 +48,7 @@ from ..search.weight_search import Setup
 from ..texts import corpus, statistics
 from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
-from .known_statistics import CountedLists, counted_by
+from .known_statistics import CountedLists, counted_by, in_order
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike, preparing
 
@@ -338,9 +338,7 @@ def _check_lists(
             warn(line)
     added = [Feature.parse(spec) for spec in lists.features]
     if added:
-        batch = corpus.make_batch(
-            read.scored.texts, read.nbest.offsets, read.references, lines=read.nbest.lines
-        )
+        batch = corpus.make_batch(read.scored.texts, read.nbest.offsets, read.references)
         for line in doubtful_features(added, read.nbest, batch, metric):
             warn(line)
 
@@ -365,6 +363,7 @@ def _counted_lists(
         raise ConfigError(f"other metrics need n-best lists with texts, not {nbest.called}")
     if search.length_penalty is not None:
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {nbest.called}")
+    nbest = in_order(nbest)
     metric, stats = counted_by(nbest, metric)
     warn_of_few(len(nbest))
     _describe(metric, stats, nbest.offsets)

@@ -13,6 +13,7 @@ from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import power
 
 from ..base.errors import InputError, counted, suggest
+from ..base.frames import Frame, is_frame
 from .optimizing import WeightsLike, as_weights
 
 
@@ -58,16 +59,29 @@ class Reranker:
 
     def order(
         self,
-        candidates: Sequence[Mapping[str, Any]] | ArrayLike,
+        candidates: Sequence[Mapping[str, Any]] | Mapping[str, Any] | ArrayLike,
         texts: Sequence[str] | None = None,
     ) -> list[int]:
         """Return the places of the candidates, from 0, best first; ties stay in their order.
 
+        See `scores` for the parameters and errors.
+        """
+        order: list[int] = np.argsort(-self.scores(candidates, texts), kind="stable").tolist()
+        return order
+
+    def scores(
+        self,
+        candidates: Sequence[Mapping[str, Any]] | Mapping[str, Any] | ArrayLike,
+        texts: Sequence[str] | None = None,
+    ) -> FloatArray:
+        """Return (N,) the model scores of the candidates; higher is better.
+
         Parameters
         ----------
-        candidates : sequence of mappings, or (N, F)
-            The features of each candidate: by name, or an array whose columns are `features`. A
-            feature whose weight is 0 may be missing.
+        candidates : sequence of mappings, mapping of columns, data frame, or (N, F)
+            The features of each candidate: by name (of a record, those under its key `features`),
+            or an array whose columns are `features`. A feature whose weight is 0 may be missing;
+            one without a weight is ignored.
         texts
             The text of each candidate, tokens separated by spaces. Weights that were tuned with a
             length penalty need them.
@@ -75,15 +89,22 @@ class Reranker:
         Raises
         ------
         InputError
-            A feature is missing or has no weight, a value is not a finite number, or the weights
+            A feature is missing, a value is not a finite number, or the weights
             have a length penalty and there are no texts.
         """
         names = list(self._weights)
         rows: Any = candidates
         first = next(iter(candidates), None) if isinstance(candidates, Sequence) else None
-        if isinstance(first, Mapping):
+        if is_frame(candidates):
+            frame = Frame.of(candidates, "the candidates")
+            names = [name for name in frame.names if name in self._weights]
+            names += [name for name, numbers in self._weights.items() if name not in names]
+            rows = self._columns(frame, names)
+        elif isinstance(first, Mapping):
+            if isinstance(first.get("features"), Mapping) and "features" not in self._weights:
+                rows = [candidate["features"] for candidate in rows]
             # In the order of the first candidate's features: so `rerank` adds them up.
-            names = list(dict.fromkeys([*first, *names]))
+            names = [name for name in dict.fromkeys([*rows[0], *names]) if name in self._weights]
             rows = [self._row(names, *numbered) for numbered in enumerate(rows)]
         labels = [name for name in names for _ in self._weights[name]]
         features = _matrix(rows, labels)
@@ -94,22 +115,27 @@ class Reranker:
         weights = (weight for name in names for weight in self._weights[name])
         for column, weight in enumerate(weights):
             scores += weight * features[:, column]
-        order: list[int] = np.argsort(-scores, kind="stable").tolist()
-        return order
+        return scores
+
+    def _columns(self, frame: Frame, names: list[str]) -> FloatArray:
+        """Return (N, F) the features in the order of the names."""
+        columns = []
+        for name in names:
+            numbers = self._weights[name]
+            if len(numbers) > 1:
+                raise InputError(f"feature {name} has {len(numbers)} values, a column has one")
+            idle = name not in frame.names and not any(numbers)
+            columns.append(np.zeros(len(frame)) if idle else frame.numbers(name))
+        return np.stack(columns, axis=1)
 
     def _row(self, names: list[str], number: int, candidate: Mapping[str, Any]) -> list[Any]:
         """Return the features of a candidate in the order of the names."""
-        for name in candidate:
-            if name not in self._weights:
-                raise InputError(
-                    f"candidate {number}: no weight for feature {name}"
-                    f"{suggest(name, self._weights)}"
-                )
         row: list[Any] = []
         for name in names:
             numbers = self._weights[name]
             if name not in candidate and any(numbers):
-                raise InputError(f"candidate {number}: feature {name} is missing")
+                near = suggest(name, candidate)
+                raise InputError(f"candidate {number}: feature {name} is missing{near}")
             values = np.ravel(candidate.get(name, numbers)).tolist()
             if len(values) != len(numbers):
                 raise InputError(

@@ -20,14 +20,14 @@ import tempfile
 import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Annotated, ClassVar
 
 import numpy as np
 from annotated_types import Gt
-from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import format_links
@@ -38,7 +38,7 @@ from ..base.errors import InputError, ProgramError, counted, faults_at
 from ..base.line_processes import Died, Endless, LineProcess, Silent
 from ..base.numbers import parse_finite
 from ..base.programs import described
-from ..nbest.feature_files import keyed_numbers_of, read_numbers
+from ..nbest.feature_files import numbers_of
 from ..nbest.model import NBest
 
 BARS = "|||"
@@ -119,65 +119,40 @@ class Scores(MeanOfScores):
     reads_references: ClassVar[bool] = False
     of_lists: ClassVar[bool] = True
 
-    @cached_property
-    def _values(self) -> list[FloatArray]:
-        return [read_numbers(path) for path in self.files]
-
     @property
     def signature(self) -> str:
         """The name and the files."""
         return f"scores:{options.written_files(self.files)}"
 
-    def check_lists(self, lists: Sequence[Path | str], nbest: NBest) -> None:
-        """Check that there is a score for each hypothesis of each list; join scores by ids.
-
-        Parameters
-        ----------
-        lists, nbest
-            The files of n-best lists, and what was read from them.
-
-        Raises
-        ------
-        InputError
-            There are more or fewer files or scores.
-        """
-        paths = self.files
-        if len(paths) != len(lists):
-            raise InputError(
-                f"{counted(len(paths), 'file')} of scores for {len(lists)} n-best lists; give one "
-                f"for each, in the same order: scores:FILE,FILE"
-            )
-        keyed = keyed_numbers_of(nbest, paths)
-        if keyed is not None:
-            by_line = np.zeros(sum(nbest.list_sizes))
-            by_line[nbest.lines] = keyed
-            vars(self)["_values"] = [by_line]
-            return
-        for path, values, name, size in zip(
-            paths, self._values, lists, nbest.list_sizes, strict=True
-        ):
-            if len(values) != size:
-                raise InputError(
-                    f"{path}: {counted(len(values), 'score')}, {name} has "
-                    f"{counted(size, 'hypothesis')}; give one number a line for each hypothesis "
-                    f"of the list, in its order"
-                )
-
-    def lacks_score(self, nbest: NBest) -> NDArray[np.bool_] | None:
-        """Return (H,) whether a hypothesis has no score; None for files without ids."""
-        keyed = keyed_numbers_of(nbest, self.files, drop=True)
-        return None if keyed is None else np.isnan(keyed)
-
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 2)."""
-        if batch.lines is None:
+        values = batch.outcomes.get(self.signature)
+        if values is None:
             raise InputError("metric scores: these hypotheses are from no n-best list with scores")
-        values = np.concatenate(self._values)
-        if len(batch.lines) and batch.lines.max() >= len(values):
-            raise InputError(
-                f"{self.signature}: {counted(len(values), 'score')}, there are more hypotheses"
-            )
-        return np.column_stack([values[batch.lines], np.ones(len(batch.lines))])
+        return np.column_stack([values, np.ones(len(values))])
+
+
+def with_outcomes(nbest: NBest, metrics: Iterable[Metric], *, drop: bool) -> NBest:
+    """Return lists with the scores of files that metrics, or parts of formulas, are made of.
+
+    Parameters
+    ----------
+    drop
+        Whether NaN stands where a file has no score.
+
+    Raises
+    ------
+    InputError
+        As `numbers_of`: there are more or fewer files or scores than hypotheses.
+    """
+    columns = dict(nbest.outcomes)
+    for metric in metrics:
+        for part in (metric, *getattr(metric, "metrics", ())):
+            if isinstance(part, Scores) and part.signature not in columns:
+                columns[part.signature] = numbers_of(
+                    nbest, part.files, where=part.signature, noun="score", drop=drop
+                )
+    return nbest if len(columns) == len(nbest.outcomes) else replace(nbest, outcomes=columns)
 
 
 @dataclass(frozen=True)

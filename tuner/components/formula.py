@@ -31,11 +31,9 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _paper_names
@@ -47,7 +45,6 @@ from ..base.errors import ConfigError, faults_at
 from ..base.formulas import Grammar
 from ..base.options import QUOTES, exists, files, path, quoted, split, unquoted
 from ..families import provided
-from ..nbest.model import NBest
 from . import external
 
 _NAME = (
@@ -271,17 +268,6 @@ class Formula(Metric):
                 f"one of them round, as (1 - {worse[0]})"
             )
         return not worse
-
-    def check_lists(self, lists: Sequence[Path | str], nbest: NBest) -> None:
-        """Let each of its metrics check."""
-        for metric in self.metrics:
-            metric.check_lists(lists, nbest)
-
-    def lacks_score(self, nbest: NBest) -> NDArray[np.bool_] | None:
-        """Return (H,) whether any of its metrics lacks a score."""
-        by_metric = [metric.lacks_score(nbest) for metric in self.metrics]
-        lacking = [rows for rows in by_metric if rows is not None]
-        return np.logical_or.reduce(lacking) if lacking else None
 
     @property
     def signature(self) -> str:

@@ -44,7 +44,7 @@ def extract(
     if read.source_lengths is not None:
         check.check_links(nbest, read.source_lengths)
     nbest = replace(nbest, texts=scorer.prepared(nbest.texts))
-    batch = corpus.make_batch(nbest.texts, nbest.offsets, read, lines=nbest.lines)
+    batch = corpus.make_batch(nbest.texts, nbest.offsets, read, outcomes=nbest.outcomes)
     warn_of(statistics.notices(scorer.metric, batch))
     stats = statistics.compute_stats(scorer.metric, batch)
     return DatLists.of(nbest, stats, scorer.name), nbest

@@ -49,7 +49,7 @@ class Keyed(NamedTuple):
 
 
 def numbers_of(
-    nbest: NBest, files: Sequence[Path], *, where: str, drop: bool = False
+    nbest: NBest, files: Sequence[Path], *, where: str, noun: str = "number", drop: bool = False
 ) -> FloatArray:
     """Return (H,) the number of each hypothesis, from one file for each of the lists' files.
 
@@ -59,8 +59,8 @@ def numbers_of(
 
     Parameters
     ----------
-    where
-        Begins the messages that are not about one file.
+    where, noun
+        Begins the messages that are not about one file, and what these call a number.
     drop
         Whether NaN stands where a file has no number.
 
@@ -71,28 +71,14 @@ def numbers_of(
         ids, for lists whose ids are not in order.
     """
     _check_from_files(nbest, where)
-    keyed = keyed_numbers_of(nbest, files, drop=drop)
-    if keyed is not None:
-        return keyed
-    by_file = _of_all(nbest, files, read_numbers, noun="number", where=where)
-    return np.concatenate(by_file)[nbest.lines]
-
-
-def keyed_numbers_of(
-    nbest: NBest, files: Sequence[Path], *, drop: bool = False
-) -> FloatArray | None:
-    """Return (H,) numbers joined by ids; None where they are taken in the order of the lists.
-
-    Raises
-    ------
-    InputError
-        As `numbers_of`.
-    """
     keyed = _all_keyed(nbest, files, drop=drop)
-    if keyed is None:
-        return None
-    values = _by_key(nbest, keyed, drop=drop)
-    return np.array([math.nan if x is None else x for x in values], dtype=np.float64)
+    if keyed is not None:
+        values = _by_key(nbest, keyed, drop=drop)
+        return np.array([math.nan if x is None else x for x in values], dtype=np.float64)
+    by_file = _of_all(nbest, files, read_numbers, noun=noun, where=where)
+    for file, values in zip(files, by_file, strict=True):
+        notice(f"{file}: {counted(len(values), noun)} taken in the order of the lists")
+    return np.concatenate(by_file)[nbest.lines]
 
 
 def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:

@@ -5,7 +5,7 @@ Readers leave lists in order of arrival; `nbest.read` merges them into one `NBes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -58,6 +58,8 @@ class NBest:
         dropped because it is equal to another.
     unlisted : (H,) float64, or empty for 0
         The part of each model score that comes from no feature of the list; no search changes it.
+    outcomes : mapping
+        (H,) float64 by name: what others say of each hypothesis, as the scores of a file.
     """
 
     texts: Texts
@@ -72,6 +74,7 @@ class NBest:
     ids: tuple[str, ...] | None = None
     dropped: IntArray | None = None
     unlisted: FloatArray = field(default_factory=lambda: np.empty(0))
+    outcomes: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -234,6 +237,7 @@ def taken(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
         model_scores=nbest.model_scores[rows],
         sparse=sparse,
         unlisted=nbest.unlisted[rows] if nbest.unlisted.size else nbest.unlisted,
+        outcomes={name: values[rows] for name, values in nbest.outcomes.items()},
     )
 
 

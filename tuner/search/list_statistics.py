@@ -48,7 +48,7 @@ def statistics_table(
     InputError
         Lists and references do not fit, or the metric needs what they lack.
     """
-    batch = corpus.make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
+    batch = corpus.make_batch(nbest.texts, nbest.offsets, references, outcomes=nbest.outcomes)
     if annotate is None and "source" not in metric.needs:
         table = StatTable(statistics.compute_stats(metric, batch))
     else:

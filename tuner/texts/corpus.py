@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from portmert.aligners._base import SUBTRACT, counts_from_one, link_lines, warn_of_base
 from portmert.metrics._base import (
     Batch,
+    FloatArray,
     IntArray,
     Ragged,
     Texts,
@@ -375,7 +376,11 @@ def no_references(
 
 
 def make_batch(
-    texts: Texts, offsets: IntArray, references: References, *, lines: IntArray | None = None
+    texts: Texts,
+    offsets: IntArray,
+    references: References,
+    *,
+    outcomes: Mapping[str, FloatArray] | None = None,
 ) -> Batch:
     """Set hypotheses against their references.
 
@@ -387,8 +392,8 @@ def make_batch(
         Hypotheses of segment s are `offsets[s]:offsets[s + 1]`.
     references
         References of the same segments.
-    lines : (H,) int64, optional
-        `NBest.lines` of the hypotheses, for scores from outside.
+    outcomes : mapping, optional
+        `NBest.outcomes` of the hypotheses.
 
     Raises
     ------
@@ -410,7 +415,7 @@ def make_batch(
         references=references.texts,
         reference_offsets=references.offsets,
         source_lengths=references.source_lengths,
-        lines=lines,
+        outcomes=outcomes or {},
         source=references.source,
     )
 

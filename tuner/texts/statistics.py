@@ -246,15 +246,13 @@ def _chunks(offsets: IntArray) -> list[tuple[int, int]]:
     return list(pairwise(cuts.tolist()))
 
 
-def _place(
-    offsets: IntArray, row: int, name: str, outputs: Sequence[str], first: int = 0, line: str = ""
-) -> str:
+def _place(offsets: IntArray, row: int, name: str, outputs: Sequence[str], first: int = 0) -> str:
     """Return where a hypothesis or reference stands, as messages have it."""
     segment = int(np.searchsorted(offsets, row, side="right")) - 1
     number = row - int(offsets[segment])
     if outputs and name == "hypothesis":
         return f"{outputs[number]}: segment {first + segment} (counted from 0)"
-    return f"segment {first + segment}, {name} {number}{line} (counted from 0)"
+    return f"segment {first + segment}, {name} {number} (counted from 0)"
 
 
 def _check_finite(
@@ -269,9 +267,8 @@ def _check_finite(
     if not len(wrong):
         return
     row, column = (int(place) for place in wrong[0])
-    line = "" if batch.lines is None else f", number {batch.lines[row]} of the lists"
     raise InputError(
-        f"{_place(batch.offsets, row, 'hypothesis', outputs, first_segment, line)}: statistic "
+        f"{_place(batch.offsets, row, 'hypothesis', outputs, first_segment)}: statistic "
         f"{metric.stat_names[column]} of metric {metric.name()}{metric.of_package()} is "
         f"{stats[row, column]}, expected a finite number; mend the metric"
     )

@@ -1,5 +1,7 @@
 """`Reranker` orders the candidates of a request as `rerank` orders a list of them."""
 
+import contextlib
+import importlib
 import json
 import logging
 
@@ -62,7 +64,7 @@ def test_a_length_penalty_divides_by_the_tokens(tmp_path):
         ([{"LM": 1.0, "TM": 1.0}, {"LM": "-2", "TM": 1.0}], "candidate 1: LM is '-2', expected a"),
         ([[1.0, None]], "candidate 0: TM is None, expected a number"),
         ([{"LM": [1.0, 2.0], "TM": 1.0}], "candidate 0: feature LM has 2 values, expected 1"),
-        ([{"LM": 1.0, "TM": 1.0, "MT": 1.0}], "no weight for feature MT; known: LM, TM"),
+        ([{"LM": 1.0, "MT": 1.0}], "feature TM is missing; did you mean 'LM'|known: LM, MT"),
         ([[1.0]], r"the features have the shape \(1, 1\), expected \(N, 2\): LM, TM"),
     ],
 )
@@ -78,3 +80,39 @@ def test_a_request_writes_no_log(tmp_path, caplog):
     assert reranker.order([{"LM": 1.0, "TM": 0.0}, {"LM": 2.0, "TM": 0.0}]) == [1, 0]
     assert reranker.order([]) == []
     assert not caplog.records
+
+
+def frames_of(columns):
+    """Yield the columns as a dict and as a frame of each library that is there."""
+    yield columns
+    for name, make in (("polars", "DataFrame"), ("pandas", "DataFrame"), ("pyarrow", "table")):
+        with contextlib.suppress(ImportError):
+            yield getattr(importlib.import_module(name), make)(columns)
+
+
+def test_columns_go_by_name_in_any_order():
+    rng = np.random.default_rng(1)
+    weights = {"a": 1.0, "b": -2.0, "c": 0.5}
+    columns = {name: rng.standard_normal(9) for name in ("c", "text", "a", "b")}
+    expected = portmert.Reranker(weights).scores(
+        [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    )
+    sums = sum(weight * columns[name] for name, weight in weights.items())
+    assert expected == pytest.approx(sums)
+    for frame in frames_of(columns):
+        reranker = portmert.Reranker(weights)
+        assert reranker.scores(frame).tolist() == expected.tolist()
+        assert reranker.order(frame) == np.argsort(-expected, kind="stable").tolist()
+        with pytest.raises(portmert.PortmertError, match="no column 'q'"):
+            portmert.Reranker({"q": 1.0}).order(frame)
+    for frame in frames_of({"a": [1.0, None], "b": [1.0, 2.0], "c": [1.0, 2.0]}):
+        with pytest.raises(portmert.PortmertError, match="'a', row 1: no number is there"):
+            portmert.Reranker(weights).order(frame)
+
+
+def test_records_are_taken_as_they_are():
+    records = [
+        {"id": 3, "text": "x", "features": {"LM": 1.0, "TM": 0.0, "judge": 4}},
+        {"id": 3, "text": "y", "features": {"LM": 2.0, "TM": 0.0, "judge": 5}},
+    ]
+    assert portmert.Reranker({"LM": 1.0, "TM": 1.0}).order(records) == [1, 0]

@@ -15,8 +15,8 @@ from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.components import registry
-from portmert.tuner.components.external import CommandMetric
-from portmert.tuner.nbest.model import featured
+from portmert.tuner.components.external import CommandMetric, with_outcomes
+from portmert.tuner.nbest.model import featured, taken
 from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_port import EXAMPLE
 from tests.support.places import SERVED
@@ -265,15 +265,13 @@ def scored(tmp_path, *texts):
 
 def test_scores_follow_the_lines(tmp_path):
     metric = scored(tmp_path, "0.5\n-1\n", "2\n4\n")
+    nbest = taken(lists_of(2, 2), np.arange(3), np.array([0, 3]))
+    nbest = replace(nbest, lines=np.array([3, 0, 1]), list_sizes=(2, 2))
+    nbest = with_outcomes(nbest, [metric], drop=False)
     batch = texts_batch(["a", "b", "c"], ["r"], each=3)
-    batch = Batch(
-        batch.hypotheses, batch.offsets, batch.references, batch.reference_offsets,
-        lines=np.array([3, 0, 1]),
-    )  # fmt: skip
-    stats = compute_stats(metric, batch)
+    stats = compute_stats(metric, replace(batch, outcomes=nbest.outcomes))
     assert stats.tolist() == [[4, 1], [0.5, 1], [-1, 1]]
     assert float(metric.score(stats.sum(axis=0))) == pytest.approx(3.5 / 3)
-    metric.check_lists(["l1", "l2"], lists_of(2, 2))
 
 
 def lists_of(*sizes):
@@ -287,25 +285,22 @@ def lists_of(*sizes):
 def test_scores_keep_with_segments_that_are_cut_out(tmp_path):
     metric = scored(tmp_path, "1\n2\n3\n4\n")
     batch = texts_batch(["a", "b", "c", "d"], ["r", "s"], each=2)
-    batch = Batch(
-        batch.hypotheses, batch.offsets, batch.references, batch.reference_offsets,
-        lines=np.array([3, 1, 2, 0]),
-    )  # fmt: skip
+    batch = replace(batch, outcomes={metric.signature: np.array([4.0, 2.0, 3.0, 1.0])})
     assert metric.stats(batch.segments(1, 2))[:, 0].tolist() == [3, 1]
 
 
 def test_other_numbers_of_scores_are_refused(tmp_path):
     metric = scored(tmp_path, "0.5\n-1\n")
-    with pytest.raises(InputError, match=r"scores1: 2 scores, list has 3 hypotheses; give one"):
-        metric.check_lists(["list"], lists_of(3))
+    with pytest.raises(InputError, match=r"scores1: 2 scores, .* 1 has 3 hypotheses; give one"):
+        with_outcomes(lists_of(3), [metric], drop=False)
     with pytest.raises(InputError, match="1 file of scores for 2 n-best lists; give one for each"):
-        metric.check_lists(["list", "list2"], lists_of(1, 1))
+        with_outcomes(lists_of(1, 1), [metric], drop=False)
 
 
 @pytest.mark.parametrize("line", ["x", "", "nan", "1 2", "inf"])
 def test_lines_that_are_no_score(tmp_path, line):
     with pytest.raises(InputError, match=r"scores1:2: '.*' is not a finite number"):
-        scored(tmp_path, f"1\n{line}\n").check_lists(["list"], lists_of(2))
+        with_outcomes(lists_of(2), [scored(tmp_path, f"1\n{line}\n")], drop=False)
 
 
 def test_scores_without_a_list_are_refused(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 import portmert
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.components.external import CommandMetric, Scores
+from portmert.tuner.components.external import CommandMetric, Scores, with_outcomes
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
 from tests.support.cli import fault, run
@@ -97,7 +97,12 @@ def test_values_and_shares_by_hand():
     formula = registry.metric(f'scores:qe.txt + 3*command:"{sys.executable} -u count.py"')
     nbest = portmert.Lists.read("list").nbest
     references = read_references(["ref"], vocabulary=nbest.texts.vocabulary)
-    batch = make_batch(nbest.texts, nbest.offsets, references, lines=nbest.lines)
+    batch = make_batch(
+        nbest.texts,
+        nbest.offsets,
+        references,
+        outcomes=with_outcomes(nbest, [formula], drop=False).outcomes,
+    )
     stats = compute_stats(formula, batch)
     scores, counts = [0.5, 0.9, 0.1, 0.3], [1, 1, 0, 0]
     first = (scores[0] + scores[2]) / 2 + 3 * (counts[0] + counts[2]) / 2
@@ -140,7 +145,7 @@ def test_it_is_tuned_on_and_says_which_part_dominates():
     ("metric", "message"),
     [
         ("0.5*scores:gone + bleu", "gone: No such file"),
-        ("0.5*scores:short + bleu", "short: 1 score, list has 4 hypotheses"),
+        ("0.5*scores:short + bleu", "short: 1 score, n-best list 1 has 4 hypotheses"),
         ("0.5*scores:qe.txt,qe.txt + bleu", "2 files of scores for 1 n-best lists"),
         ("scores:text + bleu", "text:1: 'one' is not a finite number"),
         ("0.5*scores:nan + bleu", "nan:1: 'nan' is not a finite number"),

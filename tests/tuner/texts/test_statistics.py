@@ -32,22 +32,19 @@ def test_stats_are_those_of_the_metric():
         assert np.array_equal(compute_stats(metric, batch), metric.stats(batch))
 
 
-@pytest.mark.parametrize(
-    ("lines", "place"), [(None, ""), (np.arange(4) + 10, ", number 13 of the lists")]
-)
-def test_a_statistic_that_is_not_finite_is_placed(monkeypatch, lines, place):
+def test_a_statistic_that_is_not_finite_is_placed(monkeypatch):
     def broken(_, batch):
         stats = np.zeros((len(batch.hypotheses), 9))
         stats[3, 2] = np.nan
         return stats
 
     monkeypatch.setattr(Bleu, "stats", broken)
-    batch = replace(make(["a b", "b", "", "a a"], [[]] * 4), lines=lines)
+    batch = make(["a b", "b", "", "a a"], [[]] * 4)
     with pytest.raises(InputError) as caught:
         compute_stats(Bleu(), batch)
     assert str(caught.value) == (
-        f"segment 1, hypothesis 1{place} (counted from 0): statistic matched_2 of metric bleu is "
-        f"nan, expected a finite number; mend the metric"
+        "segment 1, hypothesis 1 (counted from 0): statistic matched_2 of metric bleu is "
+        "nan, expected a finite number; mend the metric"
     )
 
 
