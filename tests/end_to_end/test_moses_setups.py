@@ -11,6 +11,7 @@ from itertools import islice
 
 import pytest
 
+import portmert
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import fault, run
@@ -100,6 +101,82 @@ def test_dense_weights_in_a_weight_file_are_the_start(system):
     assert start["LM0"] == (0.7,)
     assert len(start["TranslationModel0"]) == 4
     assert read_weights(work / "moses.ini").values.keys() == start.keys()
+
+
+# Features that lists do not show.
+
+HIDDEN = {
+    "LM0": ("KENLM", "KENLM tuneable=false"),
+    "Distortion0": ("\nDistortion", "\nDistortion tuneable=false"),
+    "TranslationModel0": (" num-features", " tuneable-components=0,0,1,0 num-features"),
+}
+EXHAUSTIVE = ["--nbest=1000", "--decoder-flags=-v 0 -s 1000", "--sctype=TER"]
+ROBUST = ["--mertargs=", "--batch-mira"]
+"""Its weights stand far from ties, which single precision decides otherwise."""
+
+
+def with_hidden(system, name):
+    system["ini"].write_text(system["ini"].read_text().replace(*HIDDEN[name], 1))
+    return read_weights(system["ini"]).values
+
+
+def decoded(system, ini):
+    """Return the score of what Moses makes of the source with a configuration."""
+    outputs = subprocess.run(
+        [str(system["decoder"]), "-config", str(ini)], input=system["source"].read_text(),
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    references = [system["ref"].read_text().splitlines()]
+    return portmert.score(outputs.splitlines(), references, metric="ter").score
+
+
+def printed(work):
+    """Return the error rate that stands in a tuned configuration."""
+    return 1 - float(re.search(r"# TER ([\d.]+) on dev", (work / "moses.ini").read_text())[1])
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_moses_hides_counts_as_in_its_decoding(system, name):
+    before = with_hidden(system, name)
+    work = tune(system, *EXHAUSTIVE, *ROBUST)
+    # The score is one that the lists promise: these weights were not decoded.
+    assert printed(work) == pytest.approx(decoded(system, work / "moses.ini"), abs=1e-6)
+    assert printed(work) < decoded(system, system["ini"])
+    tuned = read_weights(work / "moses.ini").values
+    kept = (0, 1, 3) if name == "TranslationModel0" else (0,)
+    assert [tuned[name][place] for place in kept] == [before[name][place] for place in kept]
+    # An interrupted run counts the hidden part again from the lists.
+    two = tune(system, *EXHAUSTIVE, *ROBUST, "--maximum-iterations=2", work="two")
+    tune(system, *EXHAUSTIVE, *ROBUST, "--maximum-iterations=2", "--continue")
+    assert read_weights(work / "moses.ini").values == read_weights(two / "moses.ini").values
+    assert (work / "run1.portmert.json").read_text() == (two / "run1.portmert.json").read_text()
+
+
+def test_replicas_and_their_average_keep_what_is_hidden(system):
+    with_hidden(system, "LM0")
+    work = tune(system, *EXHAUSTIVE, *ROBUST, "--replicas=2", "--mertargs=-r 5")
+    for folder in (work, work / "replica-1", work / "replica-2"):
+        assert printed(folder) == pytest.approx(decoded(system, folder / "moses.ini"), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["LM0", "TranslationModel0"])
+def test_what_was_hidden_in_a_folder_of_mert_moses_counts(system, name):
+    with_hidden(system, name)
+    work = system["folder"] / "work"
+    four = [system[key] for key in ("source", "ref", "decoder", "ini")]
+    words = ["perl", scripts() / "training" / "mert-moses.pl", *four, f"--working-dir={work}",
+             f"--mertdir={PROGRAMS}", f"--rootdir={scripts()}", *SETTINGS[:3], *EXHAUSTIVE[:2],
+             "--mertargs=--sctype TER -r 1"]  # fmt: skip
+    done = subprocess.run(
+        list(map(str, words)), capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = run(*command(system, *EXHAUSTIVE, *ROBUST, "--continue", "--maximum-iterations=3"))
+    assert "step 1 is of mert-moses.pl" in result.stderr
+    said = re.findall(r"iteration 3: .*predicted ([\d.]+), decoded ([\d.]+)", result.stderr)
+    assert all(predicted == score for predicted, score in said)
+    assert printed(work) == pytest.approx(decoded(system, work / "moses.ini"), abs=1e-6)
 
 
 # Texts.

@@ -127,6 +127,11 @@ class Decoder(Component):
         return None
 
     @property
+    def hides_features(self) -> bool:
+        """Whether the scores in the lists count features that are not tuned and not listed."""
+        return False
+
+    @property
     def makes_graphs(self) -> bool:
         """Whether `decode` can write search graphs, which `best_strings` then reads."""
         return False

@@ -11,6 +11,7 @@ from ..base.errors import InputError, counted
 from ..base.markup import is_sgml
 from ..base.numbers import parse_finite
 from ..weights.feature_weights import FeatureNames, FeatureWeights
+from ..weights.moses_ini import NEVER_TUNED
 
 PLACEHOLDER = "{command}"
 NOT_TUNED = "UNTUNEABLECOMPONENT"
@@ -175,6 +176,12 @@ class ShownFeatures:
     def dense(self) -> frozenset[str]:
         """The names of all features that Moses calls dense."""
         return frozenset({*self.weights.values, *self.untuneable})
+
+    @property
+    def hides_some(self) -> bool:
+        """Whether lists lack features that may move hypotheses; a penalty of unknown words not."""
+        hidden = (name.rstrip("0123456789") for name in self.untuneable)
+        return bool(self.tuned) or not NEVER_TUNED.issuperset(hidden)
 
     def is_sparse(self, name: str) -> bool:
         """Return whether a feature of this name is sparse."""

@@ -142,6 +142,11 @@ class Moses(Decoder):
         """The features that `-show-weights` names: what Moses calls dense."""
         return self.shown_features().dense
 
+    @property
+    def hides_features(self) -> bool:
+        """Whether Moses calls some features or components untuneable."""
+        return self.shown_features().hides_some
+
     def shown_features(self) -> _moses_command.ShownFeatures:
         """Return what `-show-weights` prints; Moses runs once for each state of moses.ini."""
         with errors.faults_at(self.config, OSError, errors.InputError):

@@ -155,7 +155,8 @@ def _points(
     first, *later_starts = starts.points
     points = [first]
     if later_starts:
-        problem = TuningProblem(lists.features.T, lists.offsets, StatTable(lists.stats), metric)
+        stats = StatTable(lists.stats)
+        problem = TuningProblem(lists.features.T, lists.offsets, stats, metric, lists.unlisted)
         values = [problem.objective(point) for point in later_starts]
         order = np.argsort(-np.array(values), kind="stable")[: max(restarts - 1, 0)]
         points += [later_starts[k] for k in sorted(order.tolist())]

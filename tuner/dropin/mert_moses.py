@@ -5,7 +5,7 @@ the two programs began it.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from ..components import registry
 from ..decoders._shards import lines_of
 from ..decoders.moses import Moses
 from ..executors.opening import opened
-from ..nbest.check import score_fault, warn_of_few
+from ..nbest.check import ListChecker, warn_of_few
 from ..nbest.model import NBest, new_outputs
 from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from ..runs.config import Tune
@@ -80,6 +80,8 @@ class TunedIni(NamedTuple):
         The iteration that they are of; None for an average.
     stopped
         Why the loop ended.
+    has_unlisted
+        Whether the decoder has features that its lists do not show.
     """
 
     path: Path
@@ -87,6 +89,7 @@ class TunedIni(NamedTuple):
     weights: FeatureWeights
     best: Iteration | None = None
     stopped: str = ""
+    has_unlisted: bool = False
 
 
 def run(request: MertRequest) -> list[TunedIni]:
@@ -140,7 +143,10 @@ def _average(request: MertRequest, config: Path, results: Sequence[TunedIni]) ->
     average = _Run(replace(request, go_on=False), config)
     limits = mert.constraints_of(average.names, request.active, request.positive)
     of_each = [result.weights for result in results]
-    weights = averaged(of_each, constraints=limits)
+    # Beside what is hidden the size of weights counts.
+    average.checker.has_unlisted = any(result.has_unlisted for result in results)
+    sizes = [1.0] * len(results) if average.checker.has_unlisted else None
+    weights = averaged(of_each, sizes, constraints=limits)
     scored = average.of_average(weights)
     rows = [
         {
@@ -172,10 +178,20 @@ class _StepLists(MergedLists):
     ----------
     aggregate
         How many earlier lists a step uses; -1: all.
+    read
+        Returns the lists of a finished step.
+    checker
+        Has seen the lists; where it says so, all have a part that is in no feature.
     """
 
-    def __init__(self, files: StepFolder, metric: Metric, aggregate: int) -> None:
-        self.files, self.metric, self.aggregate = files, metric, aggregate
+    def __init__(
+        self,
+        metric: Metric,
+        aggregate: int,
+        read: Callable[[int], DatLists],
+        checker: ListChecker,
+    ) -> None:
+        self.metric, self.aggregate, self.read, self.checker = metric, aggregate, read, checker
         self.steps: dict[int, DatLists] = {}
         self._merged: tuple[range, DatLists] | None = None
 
@@ -185,9 +201,9 @@ class _StepLists(MergedLists):
 
     def of(self, step: int) -> DatLists:
         """Return the lists of a step."""
-        if step not in self.steps:
-            self.steps[step] = self.files.lists(step)
-            self.files.check_step(step, self.steps[step])
+        lists = self.steps.get(step)
+        if lists is None or (self.checker.has_unlisted and not lists.unlisted.size):
+            self.steps[step] = self.read(step)
         return self.steps[step]
 
     def add(self, step: int, lists: DatLists) -> None:
@@ -201,6 +217,8 @@ class _StepLists(MergedLists):
         if self._merged is None or self._merged[0] != steps:
             self._merged = steps, self._merge(steps)
         lists = self._merged[1]
+        if not self.checker.has_unlisted:  # what is left is rounding
+            lists = replace(lists, unlisted=lists.unlisted[:0])
         return lists, StatTable(moses_stats(lists, self.metric))
 
     def counts(self, number: int) -> tuple[int, int, float]:
@@ -270,7 +288,9 @@ class _Run(Loop[_StepLists]):
         self.files = StepFolder(request.folder, features.names, request.scorer)
         self.files.claim([request.source, *request.references])
         self.files.write_features_list(features)
-        self.lists = _StepLists(self.files, self.metric, request.aggregate)
+        self.checker = ListChecker()
+        self.lists = _StepLists(self.metric, request.aggregate, self._read_lists, self.checker)
+        self.is_hiding = features.hides_some
         self.finished = self.files.last_finished() if request.go_on else 0
         self.records: dict[int, StepRecord] = {}
         self.equals_start = False
@@ -303,7 +323,7 @@ class _Run(Loop[_StepLists]):
         elif self.optimizer.holds_out:
             notice(gain_line(chosen, self.gain(iterations[0], chosen), self.metric))
         self.files.write(FINISHED, f"{self.finished}\n")
-        return tuned._replace(best=chosen, stopped=stopped)
+        return tuned._replace(best=chosen, stopped=stopped, has_unlisted=self.checker.has_unlisted)
 
     def written(
         self, weights: FeatureWeights, dev_score: float, step: int, *, is_decoded: bool
@@ -357,10 +377,12 @@ class _Run(Loop[_StepLists]):
 
     def weights_of(self, number: int) -> FeatureWeights:
         """Return the weights that the decoding of a step has."""
+        if number == 1:
+            start = self.files.weights(1) if self.finished else self._start
+            # Beside what is hidden the size of weights counts.
+            return self._decoded(FIRST, start) if self.checker.has_unlisted else start
         if number <= self.finished:
             return self.files.weights(number)
-        if number == 1:
-            return self._start
         result, _ = self.files.result_of(number - 1)
         after = self._interpolated(number - 1, result)
         return FeatureWeights({**after.values, **self.files.sparse(result)})  # mixed already
@@ -399,12 +421,21 @@ class _Run(Loop[_StepLists]):
         text = "".join(" ".join(map(_program.number, row)) + "\n" for row in starts)
         self.files.write("init.opt", text, step=number)
 
+    def _decoded(self, name: str, weights: FeatureWeights) -> FeatureWeights:
+        """Return weights as the decoder gets them.
+
+        Absolute weights found by mert add to 1; those of the first decoding must, too, unless
+        features are hidden whose weights stay, and the step is ours.
+        """
+        is_of_others = self.finished and self.files.record(1) is None
+        is_plain = self.is_hiding and not is_of_others
+        if name != FIRST or is_plain or self.request.config_weights_first:
+            return weights
+        dense = FeatureWeights({name: weights.values[name] for name, _ in self.names})
+        return FeatureWeights({**weights.values, **mert.sized(dense, self.names).values})
+
     def _decode(self, name: str, weights: FeatureWeights) -> None:
-        if name == FIRST:
-            # Absolute weights found by mert add to 1; those of the first decoding must, too.
-            dense = {name: weights.values[name] for name, _ in self.names}
-            sized = mert.sized(FeatureWeights(dense), self.names)
-            weights = FeatureWeights({**weights.values, **sized.values})
+        weights = self._decoded(name, weights)
         nbest, *samples = _lists(self.request, name)
         first_of_config = name == FIRST and self.request.config_weights_first
         self.decoder.write_lists(
@@ -435,6 +466,21 @@ class _Run(Loop[_StepLists]):
             notice(note)
         return lists
 
+    def _read_lists(self, step: int) -> DatLists:
+        """Return the lists of a finished step; with what is hidden, from its n-best list."""
+        lists = self.files.lists(step)
+        self.files.check_step(step, lists)
+        if not self.checker.has_unlisted:
+            records = map(self.files.record, range(1, self.finished + 1))
+            if all(record and not record.scores.fault for record in records):
+                return lists
+            for path in _lists(self.request, f"run{step}"):
+                if not path.is_file():
+                    notice(f"{path}: is not there, so that its scores cannot be checked")
+                    return lists
+        counted = self._counted(f"run{step}", self.weights_of(step))
+        return counted if self.checker.has_unlisted else lists
+
     def _counted(self, name: str, weights: FeatureWeights) -> DatLists:
         """Return the lists of a decoding with their statistics."""
         paths = _lists(self.request, name)
@@ -452,12 +498,10 @@ class _Run(Loop[_StepLists]):
                 f"{paths[0]}: features {' '.join(mert.column_names(lists.feature_names))}, but "
                 f"the decoder said {' '.join(mert.column_names(self.names))}"
             )
-        fault, is_unlisted = score_fault(nbest, weights)
-        if fault:
-            advice = "; here that part counts for nothing, in `portmert tune` it counts"
-            warn(f"{name}: {fault}{advice * is_unlisted}")
-        self.fault = fault
-        return merge_dat([lists])
+        nbest = self.checker.checked(nbest, self._decoded(name, weights), is_hiding=self.is_hiding)
+        if self.checker.fault:
+            warn(f"{name}: {self.checker.fault}")
+        return merge_dat([replace(lists, unlisted=nbest.unlisted)])
 
     @cached_property
     def folds(self) -> IntArray:
@@ -478,7 +522,7 @@ class _Run(Loop[_StepLists]):
                 hypotheses=hypotheses,
                 new=new,
                 new_outputs=outputs,
-                fault=self.fault,
+                fault=self.checker.fault,
             )
             self.records[number] = StepRecord(scores=scores, search=None)
         return self.records[number].scores
@@ -562,7 +606,8 @@ class _Run(Loop[_StepLists]):
         return self._sized(self._sized(self.weights_of(number)).towards(target, share))
 
     def _sized(self, weights: FeatureWeights) -> FeatureWeights:
-        return weights if self.request.active else mert.sized(weights, self.names)
+        is_absolute = bool(self.request.active) or self.checker.has_unlisted
+        return weights if is_absolute else mert.sized(weights, self.names)
 
     def _interpolated(self, number: int, after: FeatureWeights) -> FeatureWeights:
         share = self.request.interpolation
@@ -631,6 +676,8 @@ class _Run(Loop[_StepLists]):
             *(path.name for path in _lists(self.request, f"run{last}")),
         ):
             self.files.demand(name, last)
+        for step in self.lists.used(last):
+            self.lists.of(step)  # which tells whether some scores have a hidden part
         for step in range(1, last + 1):
             record = self._record(step)
             if record is None:

@@ -252,22 +252,33 @@ class ScoreFault(NamedTuple):
     is_unlisted: bool = False
 
 
-def score_fault(nbest: NBest, weights: FeatureWeights, *, origin: str = "weights") -> ScoreFault:
+def score_fault(
+    nbest: NBest, weights: FeatureWeights, *, origin: str = "weights", is_hiding: bool = False
+) -> ScoreFault:
     """Return what is wrong if the decoder's scores are not weights . features.
 
     A positive factor and a constant of each segment are allowed for, and so is rounding. The rest
     is explained by least squares over the differences between the hypotheses of each segment: by
     the number of words, by another weight of one feature, by a division by the length, or by other
     weights of all.
+
+    Parameters
+    ----------
+    is_hiding
+        Whether the decoder has features that are not in the list, which explain any difference.
     """
     off = model_score_mismatch(nbest, weights, origin=origin)
     if not off:
         return ScoreFault()
+    fault = off.removesuffix("; the decoder did not use these weights")
+    if is_hiding:
+        return ScoreFault(
+            f"{fault}; the decoder hides features that are not tuned", is_unlisted=True
+        )
     expected = model_scores(nbest, weights)
     error = _left(nbest, nbest.model_scores, expected)[0]
     if error <= TOLERATED:
         return ScoreFault()
-    fault = off.removesuffix("; the decoder did not use these weights")
     vector = weights.vector(nbest.feature_names)
     for left, why in _explanations(nbest, expected, vector):
         if left <= TOLERATED:
@@ -321,3 +332,40 @@ def _left(nbest: NBest, scores: FloatArray, *columns: FloatArray) -> tuple[float
     weights: FloatArray = np.linalg.lstsq(matrix, target, rcond=None)[0].astype(np.float64)
     spread = float(np.linalg.norm(target)) or 1.0
     return float(np.linalg.norm(target - matrix @ weights)) / spread, weights
+
+
+class ListChecker:
+    """Compares the scores of a run's lists with weights . features.
+
+    Attributes
+    ----------
+    has_unlisted : bool
+        Whether a list had scores with a part that no feature of it explains, as of features that
+        the decoder hides. The search leaves that part as it is.
+    fault : str
+        What is wrong with the scores of the last list. What is not listed is said once.
+    """
+
+    def __init__(self) -> None:
+        self.has_unlisted = False
+        self.fault = ""
+
+    def checked(
+        self,
+        nbest: NBest,
+        weights: FeatureWeights,
+        *,
+        origin: str = "weights",
+        is_hiding: bool = False,
+    ) -> NBest:
+        """Return a list with the part of its scores that is not weights . features.
+
+        Parameters: see `score_fault`.
+        """
+        fault = score_fault(nbest, weights, origin=origin, is_hiding=is_hiding)
+        self.fault, is_unlisted = fault
+        if is_unlisted:
+            stays = f"{self.fault}; the search leaves that part of the scores as it is"
+            self.fault = "" if self.has_unlisted else stays
+            self.has_unlisted = True
+        return replace(nbest, unlisted=nbest.model_scores - model_scores(nbest, weights))

@@ -125,8 +125,9 @@ class SparseFeatures:
 
 
 def without_texts(nbest: NBest) -> NBest:
-    """Return only features and offsets of lists; all texts are empty."""
-    return featured(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+    """Return only features, `unlisted` and offsets of lists; all texts are empty."""
+    bare = featured(nbest.features, nbest.offsets, nbest.feature_names, nbest.sparse)
+    return replace(bare, unlisted=nbest.unlisted)
 
 
 def featured(

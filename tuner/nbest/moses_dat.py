@@ -91,7 +91,7 @@ def read_dat(features: Sequence[Path | str], scores: Sequence[Path | str]) -> Da
             )
         stats = score_file.table
         file.table, score_file.table = file.table[:0].copy(), stats[:0].copy()  # the first stays
-        merger.add(np.repeat(file.ids, file.counts), table, stats, file.sparse)
+        merger.add(np.repeat(file.ids, file.counts), table, stats, file.sparse, np.empty(0))
         del table, stats
     where = first.where if len(features) == 1 else "the feature files together"
     merged = merger.finish(where, names, first_scores.names[0])
@@ -100,6 +100,9 @@ def read_dat(features: Sequence[Path | str], scores: Sequence[Path | str]) -> Da
 
 def merge_dat(parts: Sequence[DatLists]) -> DatLists:
     """Return what reading the files of all these lists together would give.
+
+    Of equal hypotheses the first stays: in the order of a decoder its `unlisted` part, which all
+    lists have or none, is the highest.
 
     Raises
     ------
@@ -129,6 +132,7 @@ def merge_dat(parts: Sequence[DatLists]) -> DatLists:
             np.ascontiguousarray(part.features) + 0.0,  # no -0.0
             np.ascontiguousarray(part.stats) + 0.0,
             sparse,
+            part.unlisted,
         )
     return merger.finish("the lists", first.feature_names, first.score_name)
 
@@ -146,11 +150,16 @@ class _Merger:
         self._sparse: dict[str, int] = {}
 
     def add(
-        self, segments: IntArray, features: FloatArray, stats: FloatArray, sparse: _Sparse | None
+        self,
+        segments: IntArray,
+        features: FloatArray,
+        stats: FloatArray,
+        sparse: _Sparse | None,
+        unlisted: FloatArray,
     ) -> None:
         """Add n hypotheses: (n,), (n, F) and (n, K), both in C order and without -0.0."""
         rows = merging.empty_rows(len(features), features=0, stats=0)._replace(
-            segments=segments, features=features, stats=stats
+            segments=segments, features=features, stats=stats, scores=unlisted
         )
         if sparse is not None:
             lines, names, numbers, values = sparse
@@ -164,7 +173,7 @@ class _Merger:
         offsets = offsets_of(merging.segment_sizes(rows.segments, None, where))
         sparse = merging.sparse_of(rows, tuple(self._sparse))
         nbest = model.featured(rows.features, offsets, names, sparse)
-        return DatLists.of(nbest, rows.stats, score_name)
+        return DatLists.of(replace(nbest, unlisted=rows.scores), rows.stats, score_name)
 
 
 def write_features(lists: DatLists, path: Path | str) -> None:

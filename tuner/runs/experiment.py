@@ -231,8 +231,8 @@ class _Run(Loop[ListMerger]):
             if number == 1:
                 self.experiment.joined.warn()
             nbest = self.lists.last(number)
-            if self.lists.fault:
-                warn(f"iteration {number}: {self.lists.fault}")
+            if self.lists.checker.fault:
+                warn(f"iteration {number}: {self.lists.checker.fault}")
             scored, held_out = self.evaluator.dev(nbest, check=number == 1)
             if number == 1:
                 warn_of_few(len(nbest))
@@ -252,7 +252,7 @@ class _Run(Loop[ListMerger]):
             hypotheses=self.lists.count(number),
             new=self.lists.new,
             new_outputs=self.lists.new_outputs,
-            fault=self.lists.fault,
+            fault=self.lists.checker.fault,
             warnings=warnings,
             left_out=left_out,
         )

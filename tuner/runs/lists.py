@@ -8,8 +8,8 @@ from ..base import streams
 from ..base.errors import counted
 from ..base.warn import notice
 from ..graphs.collection import drawn_around
-from ..nbest.check import score_fault
-from ..nbest.model import NBest, model_scores, new_outputs
+from ..nbest.check import ListChecker
+from ..nbest.model import NBest, new_outputs
 from ..nbest.read import merge
 from ..search.list_statistics import statistics_table
 from ..search.stat_table import StatTable
@@ -46,9 +46,8 @@ class ListMerger(MergedLists):
         How many hypotheses the list of the last iteration added.
     new_outputs : float
         The share of segments whose first hypothesis there was in no earlier list.
-    fault : str
-        What is wrong with the scores in the list of the last iteration; what is not listed is
-        said of the first list.
+    checker : ListChecker
+        It has seen the lists so far.
     """
 
     def __init__(self, evaluator: Evaluator, files: Callable[[int], Path]) -> None:
@@ -59,8 +58,7 @@ class ListMerger(MergedLists):
         self._count = 0
         self.new = 0
         self.new_outputs = 1.0
-        self.fault = ""
-        self._has_unlisted = False
+        self.checker = ListChecker()
         self._added: set[Path] = set()
 
     def last(self, number: int) -> NBest:
@@ -71,23 +69,19 @@ class ListMerger(MergedLists):
                     self._add(path)
             self._count += 1
             before = 0 if self._merged is None else len(self._merged.texts)
-            last = self._without_listed(self._read(self._count))
+            origin = self.files(self._count).with_name("weights.json")
+            checked = self.checker.checked(
+                self._read(self._count),
+                read_weights(origin),
+                origin=origin.name,
+                is_hiding=self.evaluator.experiment.decoder.hides_features,
+            )
+            last = replace(checked, model_scores=checked.unlisted)  # which stay when lists merge
             if self._merged is not None:
                 self.new_outputs = new_outputs(self._merged, last)
             self._merged = last if self._merged is None else merge([self._merged, last])
             self.new = len(self._merged.texts) - before
         return self._read(number)
-
-    def _without_listed(self, nbest: NBest) -> NBest:
-        """Return a list whose model scores are what the decoder adds to weights . features."""
-        origin = self.files(self._count).with_name("weights.json")
-        weights = read_weights(origin)
-        self.fault, is_unlisted = score_fault(nbest, weights, origin=origin.name)
-        if is_unlisted:
-            stays = f"{self.fault}; the search leaves that part of the scores as it is"
-            self.fault = "" if self._has_unlisted else stays
-            self._has_unlisted = True
-        return replace(nbest, model_scores=nbest.model_scores - model_scores(nbest, weights))
 
     def graphs(self, number: int) -> Path | None:
         """Return the file of a decoding's graphs; None for a decoder without."""
@@ -159,7 +153,7 @@ class ListMerger(MergedLists):
         self.last(number)
         assert self._merged is not None  # noqa: S101  `last` has seen to it
         nbest, annotate = self.evaluator.for_metric(self._merged)
-        if self._has_unlisted:
+        if self.checker.has_unlisted:
             nbest = replace(nbest, unlisted=nbest.model_scores)
         stats = statistics_table(
             nbest,

@@ -487,6 +487,6 @@ def _uncounted(nbest: NBest, constraints: Constraints) -> tuple[Places, Places]:
 
 def _decodable(weights: FeatureWeights, nbest: NBest, constraints: Constraints) -> FeatureWeights:
     """Return weights of the same order with which a decoder can calculate."""
-    may_scale = not constraints.are_absolute
+    may_scale = not (constraints.are_absolute or nbest.unlisted.size)
     changed = decodable(weights, *_uncounted(nbest, constraints), may_scale=may_scale)
     return weights if changed == weights else constraints.allowed(changed, changed.names)

@@ -77,6 +77,16 @@ def test_what_explains_the_scores(score, why):
     assert "(first: segment 0, hypothesis" in found
 
 
+def test_a_decoder_that_hides_features_explains_any_difference():
+    # 0.9 is the weight of a feature, were it not for what the decoder says.
+    nbest = lists(lambda am, lm, pen, _: 0.9 * am + 0.1 * lm + 0.2 * pen)
+    assert not score_fault(nbest, WEIGHTS).is_unlisted
+    found, is_unlisted = score_fault(nbest, WEIGHTS, is_hiding=True)
+    assert is_unlisted
+    assert found.endswith("the decoder hides features that are not tuned")
+    assert score_fault(lists(right), WEIGHTS, is_hiding=True) == ("", False)
+
+
 @pytest.mark.parametrize(("order", "is_told"), [(-1, False), (0, True), (1, True)])
 def test_first_hypotheses_that_no_score_puts_first_are_told(order, is_told):
     rng, lines = np.random.default_rng(1), []

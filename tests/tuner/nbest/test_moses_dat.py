@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -394,3 +395,15 @@ def test_a_long_word_costs_no_more_than_its_length(tmp_path):
     long = FEATURES.replace("0 0 -0 ", "s=1 0 0 " + "(" * 1_000_000)
     with must_end():  # squared it is more than an hour
         assert "is not a number" in fails(tmp_path, (long, SCORES))
+
+
+@given(dat_lists(), st.data())
+def test_what_is_in_no_feature_stays_with_its_row(lists, data):
+    rows = len(lists.features)
+    hidden = data.draw(st.lists(NUMBERS, min_size=rows, max_size=rows))
+    first = {}
+    for row, value in zip(content(lists), hidden, strict=True):
+        first.setdefault(repr(row), value)
+    merged = merge_dat([replace(lists, unlisted=np.array(hidden))] * 2)
+    assert merged.unlisted.tolist() == [first[repr(row)] for row in content(merged)]
+    assert not merge_dat([lists, lists]).unlisted.size

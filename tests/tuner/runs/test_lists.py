@@ -12,6 +12,8 @@ from portmert.tuner.runs import lists as module
 from portmert.tuner.runs.lists import ListMerger
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
+EXPERIMENT = SimpleNamespace(metric=None, decoder=SimpleNamespace(hides_features=False))
+
 
 def test_lists_are_read_once_and_in_order(tmp_path):
     vocabulary, asked = Vocabulary(), []
@@ -24,7 +26,9 @@ def test_lists_are_read_once_and_in_order(tmp_path):
         path.write_text(f"0 ||| same ||| A= 1 ||| 0\n0 ||| own{number} ||| A= 2 ||| 0\n")
         return read_nbest([path], vocabulary)
 
-    evaluator = SimpleNamespace(references=None, read=read, for_metric=lambda nbest: (nbest, None))
+    evaluator = SimpleNamespace(
+        references=None, read=read, for_metric=lambda nbest: (nbest, None), experiment=EXPERIMENT
+    )
     lists = ListMerger(evaluator, lambda number: tmp_path / f"{number}.nbest")
     assert [lists.count(number) for number in (1, 3, 3)] == [2, 4, 4]
     assert asked == ["1", "2", "3"]
@@ -52,11 +56,11 @@ def test_what_the_decoder_adds_to_the_features_of_its_lists_stays(tmp_path, monk
         (folder / "list").write_text("".join(lines))
     evaluator = SimpleNamespace(
         references=None, read=lambda path: read_nbest([path], vocabulary),
-        for_metric=lambda nbest: (nbest, None), experiment=SimpleNamespace(metric=None),
+        for_metric=lambda nbest: (nbest, None), experiment=EXPERIMENT,
     )  # fmt: skip
     monkeypatch.setattr(module, "statistics_table", lambda *_, **__: None)
     lists = ListMerger(evaluator, lambda number: tmp_path / f"{number}" / "list")
-    faults = [lists.last(number) and lists.fault for number in decoded]
+    faults = [lists.last(number) and lists.checker.fault for number in decoded]
     nbest, _ = lists.merged(2)
     assert len(nbest.texts) == 60
     rows = [int(nbest.texts.words(row)[0][1:]) for row in range(60)]
