@@ -12,7 +12,7 @@ SECONDS ?= 600
 SEED ?= 1
 NUMBER ?= 400
 EXTRAS := spacy stanza bllip comet
-CORE := base components decoders graphs nbest runs search texts weights
+CORE := base components decoders nbest runs search texts weights
 APT := chromium chromium-driver libxmlrpc-c++8v5
 
 .DEFAULT_GOAL := help

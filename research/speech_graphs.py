@@ -23,8 +23,9 @@ import click
 import numpy as np
 
 import portmert
+from portmert.extensions.graphs.collection import Graphs, read_graphs
+from portmert.extensions.graphs.strings import BestStrings
 from portmert.tuner.base.tables import aligned
-from portmert.tuner.graphs.collection import BestStrings, Graphs, read_graphs
 from portmert.tuner.texts.joining import read_by_id
 from portmert.tuner.weights.feature_weights import FeatureWeights
 

@@ -12,7 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from portmert.tuner import families
-from portmert.tuner.families import FAMILIES, component, own_names
+from portmert.tuner.families import component, own_names
 from tests.support.imports import (
     MODULES,
     PACKAGES,
@@ -225,7 +225,9 @@ def test_public_classes_have_names_of_their_own():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name)
     components = {
-        component(family, name).__name__ for family in FAMILIES for name in own_names(family)
+        component(family, name).__name__
+        for family in families.families()
+        for name in own_names(family)
     }
     twice = {
         name: found for name, found in places.items() if len(found) > 1 and name not in components

@@ -38,21 +38,19 @@ class Family:
     Parameters
     ----------
     package
-        The folder of our own.
+        The folder of our own; "" for a family of which the core has no component.
     base
         The base class with its module, which may lie outside the folder.
+    group
+        The group of entry points: `portmert.metrics`.
     reserved
         Names that mean something else where a component is named.
     """
 
     package: str
     base: str
+    group: str
     reserved: frozenset[str] = frozenset()
-
-    @property
-    def group(self) -> str:
-        """The group of entry points: `portmert.metrics`."""
-        return f"portmert.{self.package.rpartition('.')[2]}"
 
     @property
     def base_name(self) -> str:
@@ -67,31 +65,59 @@ class Family:
         return base_class
 
 
-FAMILIES = {
+_OF_CORE = {
     "metric": Family(
         "portmert.metrics",
         "portmert.metrics._base.Metric",
+        "portmert.metrics",
         frozenset({"comet", "command", "max", "min", "scores"}),
     ),
-    "aligner": Family("portmert.aligners", "portmert.aligners._base.Aligner"),
-    "decoder": Family("portmert.tuner.decoders", "portmert.tuner.decoders._base.Decoder"),
-    "optimizer": Family(
-        "portmert.tuner.search.optimizers", "portmert.tuner.search.optimizers._base.Optimizer"
+    "aligner": Family("portmert.aligners", "portmert.aligners._base.Aligner", "portmert.aligners"),
+    "decoder": Family(
+        "portmert.tuner.decoders", "portmert.tuner.decoders._base.Decoder", "portmert.decoders"
     ),
-    "reader": Family("portmert.tuner.nbest.readers", "portmert.tuner.nbest.readers._base.Reader"),
-    "graph-reader": Family(
-        "portmert.tuner.graphs.graph_readers",
-        "portmert.tuner.graphs.graph_readers._base.GraphReader",
+    "optimizer": Family(
+        "portmert.tuner.search.optimizers",
+        "portmert.tuner.search.optimizers._base.Optimizer",
+        "portmert.optimizers",
+    ),
+    "reader": Family(
+        "portmert.tuner.nbest.readers",
+        "portmert.tuner.nbest.readers._base.Reader",
+        "portmert.readers",
     ),
     "annotator": Family(
-        "portmert.tuner.annotation.annotators", "portmert.tuner.texts.annotator.Annotator"
+        "portmert.tuner.annotation.annotators",
+        "portmert.tuner.texts.annotator.Annotator",
+        "portmert.annotators",
     ),
 }
 
 
+def families() -> dict[str, Family]:
+    """Return the families by name: those of the core, and those that an extension adds.
+
+    An entry point in `portmert.families` leads to the base class. Components of the family
+    `graph-reader` are in the group `portmert.graph_readers`.
+    """
+    added = {
+        name: Family("", entry.value.replace(":", "."), f"portmert.{name.replace('-', '_')}s")
+        for name, (entry, *_) in extensions("portmert.families").items()
+    }
+    return {**_OF_CORE, **added}
+
+
+def _family(name: str) -> Family:
+    """Return a family; raise `ConfigError` if the folder of its extension is missing."""
+    by_name = families()
+    if name not in by_name:
+        raise ConfigError(missing("portmert.families", name) or f"there is no family '{name}'")
+    return by_name[name]
+
+
 def own_names(family: str) -> list[str]:
     """Return the sorted names of our own components of a family, importing none of them."""
-    place = FAMILIES[family]
+    place = _family(family)
     added = [name for name, entries in extensions(place.group).items() if is_ours(entries[0])]
     return sorted({*_of_core(place), *added})
 
@@ -102,6 +128,8 @@ def _of_core(place: Family) -> dict[str, tuple[str, str]]:
 
     Read from the text of the files, because an import of all of them takes long.
     """
+    if not place.package:
+        return {}
     spec = importlib.util.find_spec(place.package)
     if spec is None or spec.submodule_search_locations is None:
         raise ImportError(place.package)
@@ -126,12 +154,12 @@ def _of_core(place: Family) -> dict[str, tuple[str, str]]:
 
 def names(family: str) -> list[str]:
     """Return the sorted names of all components of a family, importing none of them."""
-    return sorted({*_of_core(FAMILIES[family]), *extensions(FAMILIES[family].group)})
+    return sorted({*_of_core(_family(family)), *extensions(_family(family).group)})
 
 
 def package_of(family: str, name: str) -> str:
     """Return name and version of the package that component `name` comes from; '' for portmert."""
-    entries = extensions(FAMILIES[family].group).get(name)
+    entries = extensions(_family(family).group).get(name)
     return owner(entries[0]) if entries and not is_ours(entries[0]) else ""
 
 
@@ -156,8 +184,8 @@ def component(family: str, name: str) -> type[Any]:
         There is no such component (the message names the nearest), two have the name, or the entry
         point of another package names no component.
     """
-    entries = extensions(FAMILIES[family].group).get(name, [])
-    in_core = _of_core(FAMILIES[family]).get(name)
+    entries = extensions(_family(family).group).get(name, [])
+    in_core = _of_core(_family(family)).get(name)
     if len(entries) + bool(in_core) > 1:
         owners = ["portmert itself"] * bool(in_core) + [owner(entry) for entry in entries]
         raise ConfigError(
@@ -167,7 +195,7 @@ def component(family: str, name: str) -> type[Any]:
     if entries:
         return _loaded(family, entries[0])
     if in_core is None:
-        defined = _of_program(FAMILIES[family])
+        defined = _of_program(_family(family))
         if name not in defined:
             near = suggest(shown(name), {*names(family), *defined})
             hints = _paper_names.near(shown(name)) if family == "metric" else ""
@@ -180,7 +208,7 @@ def component(family: str, name: str) -> type[Any]:
                     f"(docs/how-to/own-metric.md)"
                 )
             raise ConfigError(
-                missing(FAMILIES[family].group, name) or f"unknown {family} '{shown(name)}'{near}"
+                missing(_family(family).group, name) or f"unknown {family} '{shown(name)}'{near}"
             )
         return defined[name]
     module, class_name = in_core
@@ -203,7 +231,7 @@ def _of_program(place: Family) -> dict[str, type[Any]]:
 
 def check_name(family: str, part: Any) -> None:
     """Raise `ConfigError` for a component of the program that has the name of an installed one."""
-    place, name = FAMILIES[family], part.name()
+    place, name = _family(family), part.name()
     if type(part).__module__.startswith("portmert."):
         return
     if name in place.reserved or (
@@ -219,7 +247,7 @@ def _loaded(family: str, entry: EntryPoint) -> type[Any]:
     """Load a component of an extension; check that it is one of this name."""
     from pydantic.dataclasses import is_pydantic_dataclass  # noqa: PLC0415  start-up time
 
-    place = FAMILIES[family]
+    place = _family(family)
     cls: type[Any] = entry.load()
     if is_ours(entry):
         return cls

@@ -31,7 +31,7 @@ An arrow leads from a package to a package that it imports. The drawing leaves o
 follow from others; the table has all. Imports run downwards only: a test derives them as this page
 does, and fails on a circle. [The design](../explanation/design.md) says what
 each layer is for. Public files in the folders `metrics/`, `aligners/`, `tuner/decoders/`,
-`tuner/search/optimizers/`, `tuner/nbest/readers/`, `tuner/graphs/graph_readers/` and
+`tuner/search/optimizers/`, `tuner/nbest/readers/` and
 `tuner/annotation/annotators/` are components; files that begin with an underscore are machinery.
 
 {drawing}

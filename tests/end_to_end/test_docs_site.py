@@ -14,7 +14,7 @@ import pytest
 import portmert
 from docs._site import figures
 from portmert.tuner.cli import AllCommands, main
-from portmert.tuner.families import FAMILIES, own_names
+from portmert.tuner.families import families, own_names
 from tests.support.places import ROOT
 from tests.support.readme import BLOCK, entries
 
@@ -129,7 +129,7 @@ def test_formulas_are_mathml(site):
         assert "<mi>&" not in path.read_text(encoding="utf-8").replace("<mi>&#", ""), path.name
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", families())
 def test_the_reference_has_every_component(site, family):
     assert set(own_names(family)) <= parsed(site / "reference" / f"{family}s.html").targets
 

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from portmert.tuner.families import FAMILIES
+from portmert.tuner.families import families
 from tests.support.extensions import TINY_POINTS, install, tiny_wheel, wheel
 from tests.support.forks import forks
 
@@ -106,7 +106,7 @@ def test_a_decoder_decodes(run, tmp_path):
     assert set(weights["weights"]) == {"Whole0", "Cut0"}
 
 
-@pytest.mark.parametrize(("family", "place"), FAMILIES.items(), ids=[*FAMILIES])
+@pytest.mark.parametrize(("family", "place"), families().items(), ids=[*families()])
 def test_every_family_lists_it_and_describes_it(run, family, place):
     name = NAMES[place.group]
     lines = run("components", family).stdout.splitlines()

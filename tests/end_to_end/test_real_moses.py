@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from portmert.extensions.graphs.decodings import strings_of_decodings
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.nbest.check import score_fault
 from portmert.tuner.nbest.model import best_hypotheses, model_scores
@@ -107,7 +108,7 @@ def test_the_graphs_of_the_real_decoder_hold_its_lists(tmp_path):
     words = Vocabulary()
     lists = [
         read_nbest([tmp_path / "list"], words),
-        decoder.best_strings([graphs], [weights], size=20, vocabulary=words),
+        strings_of_decodings(decoder, [graphs], [weights], size=20, vocabulary=words),
     ]
     of_moses, of_graphs = ([*map(nbest.texts.words, range(len(nbest.texts)))] for nbest in lists)
     assert lists[0].offsets.tolist() == lists[1].offsets.tolist()

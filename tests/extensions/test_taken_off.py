@@ -49,6 +49,8 @@ def more_commands(folder):
 
 USES = [
     ("cluster", (*COMMANDS[0], "--executor", "dask:tcp://host:1")),
+    ("graphs", ("optimize", "--graphs", "x", *LISTS[2:], *QUICK, "--out", "weights.json")),
+    ("graphs", ("tune", INVENTED / "moses.toml", "--set", "decoder.graphs=true")),
     ("neural", ("metrics", "comet:x")),
 ]
 """Of extensions: a command line that needs them."""
@@ -116,14 +118,27 @@ def test_the_core_works_without(tmp_path, monkeypatch, taken):
         for name, folder in lost("portmert.commands", taken).items():
             assert name not in shown
             assert f"its folder portmert/extensions/{folder} is missing" in said(name, status=2)
-        for family, place in families.FAMILIES.items():
-            listed = {one["name"] for one in json.loads(said("components", family, "--json"))}
-            for name, folder in lost(place.group, taken).items():
-                assert name not in listed
-                message = said("components", family, name, status=1)
-                assert f"its folder portmert/extensions/{folder} is missing" in message
+        check_components(said, taken)
         for extension, words in USES:
             if extension in taken:
                 message = said(*words, status=1)
                 assert f"folder portmert/extensions/{extension}" in message
                 assert "missing here" in message
+
+
+def check_components(said, taken):
+    """No component of an extension is listed; asked for one, the program names its folder."""
+    listed = {
+        family: {one["name"] for one in components}
+        for family, components in json.loads(said("components", "--json")).items()
+    }
+    families_lost = lost("portmert.families", taken)
+    asked = [((name,), folder) for name, folder in families_lost.items()]
+    assert not families_lost.keys() & listed.keys()
+    for family, place in families.families().items():
+        names_lost = lost(place.group, taken)
+        assert not names_lost.keys() & listed.get(family, set())
+        asked += [((family, name), folder) for name, folder in names_lost.items()]
+    for words, folder in asked:
+        message = said("components", *words, status=1)
+        assert f"its folder portmert/extensions/{folder} is missing" in message

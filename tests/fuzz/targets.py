@@ -9,16 +9,18 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from portmert.extensions.graphs.collection import read_graphs
 from portmert.metrics._base import Vocabulary
 from portmert.tuner import families
 from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.files import read_lines
 from portmert.tuner.components import registry
-from portmert.tuner.graphs.collection import read_graphs
 from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.extensions.graphs.test_graphs import DATA as GRAPHS
+from tests.extensions.graphs.test_graphs import FST, HYPERGRAPH, KALDI, OSGX, PLF, SLF
 from tests.fuzz import commands, judges, moses
 from tests.fuzz.target import Same, Target, new_place
 from tests.support import strategies_readers as made
@@ -33,8 +35,6 @@ from tests.support.run_folders import (
     write_lines,
     write_lists,
 )
-from tests.tuner.graphs.test_graphs import DATA as GRAPHS
-from tests.tuner.graphs.test_graphs import FST, HYPERGRAPH, KALDI, OSGX, PLF, SLF
 
 SEGMENTS = 3
 LISTED = [

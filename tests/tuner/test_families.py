@@ -14,7 +14,7 @@ from portmert.tuner import families
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 
-ALL = [(family, name) for family in families.FAMILIES for name in families.own_names(family)]
+ALL = [(family, name) for family in families.families() for name in families.own_names(family)]
 
 
 @pytest.mark.parametrize(("family", "name"), ALL)
@@ -24,7 +24,7 @@ def test_every_component_is_a_frozen_pydantic_dataclass_and_knows_its_name(famil
     assert cls.__dataclass_params__.frozen
     assert cls.name() == name
     named = "".join(part.capitalize() for part in name.split("-"))
-    assert cls.__name__ in {named, named + families.FAMILIES[family].base_name}
+    assert cls.__name__ in {named, named + families.families()[family].base_name}
 
 
 @pytest.mark.parametrize(("family", "name"), ALL)
@@ -74,7 +74,7 @@ def test_chrf_plus_plus_is_chrf_with_words():
 
 def test_a_base_class_is_known_by_itself_not_by_its_name(monkeypatch):
     monkeypatch.setitem(
-        families.FAMILIES, "metric", families.Family("portmert.aligners", "Aligner")
+        families._OF_CORE, "metric", families.Family("portmert.aligners", "Aligner", "none")
     )
     assert not issubclass(families.component("metric", "thot"), Metric)
 

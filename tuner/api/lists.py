@@ -21,9 +21,10 @@ from ..base.warn import notices_behind
 from ..components import registry
 from ..components.external import with_outcomes
 from ..components.features import Feature, with_features
-from ..graphs.collection import BestStrings
+from ..families import provided
 from ..nbest import check, systems
 from ..nbest import read as files
+from ..nbest.list_source import ListSource
 from ..nbest.model import NBest, best_hypotheses
 from ..nbest.moses_dat import DatLists, read_dat
 from ..nbest.readers._base import Reader
@@ -36,7 +37,7 @@ from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
-from ..weights.feature_weights import FeatureWeights, read_weights
+from ..weights.feature_weights import FeatureWeights
 from . import texts
 from .known_statistics import ArrayLists, CountedLists, lists_of_arrays
 from .segments import ListsAsRead, Sides
@@ -164,7 +165,7 @@ class Lists:
     text_model: PathLike | None = None
     annotator: str | Annotator | None = None
     annotation_cache: PathLike | None = None
-    in_memory: NBest | ListFile | BestStrings | None = field(default=None, kw_only=True)
+    in_memory: NBest | ListFile | ListSource | None = field(default=None, kw_only=True)
     origin: Lists | None = field(default=None, kw_only=True)
 
     @classmethod
@@ -322,18 +323,15 @@ class Lists:
         ('b c',)
         """
         paths = (graphs,) if isinstance(graphs, Path | str) else tuple(graphs)
-        reader = registry.graph_reader(graph_format)
-        if isinstance(weights, Path | str):
-            weights = read_weights(weights)
-        elif isinstance(weights, Mapping):
-            weights = FeatureWeights.of(weights)
-        strings = BestStrings(paths, reader, () if weights is None else (weights,), size, around)
-        return cls(in_memory=strings, **options)
+        source = provided("portmert.list_sources", "graphs").of(
+            paths, weights, size=size, around=around, graph_format=graph_format
+        )
+        return cls(in_memory=source, **options)
 
     @property
-    def strings(self) -> BestStrings | None:
+    def strings(self) -> ListSource | None:
         """What lists of search graphs are made of; None for other lists."""
-        return self.in_memory if isinstance(self.in_memory, BestStrings) else None
+        return self.in_memory if isinstance(self.in_memory, ListSource) else None
 
     def under(self, weights: Iterable[FeatureWeights]) -> Lists:
         """Return lists of search graphs with the best strings under more weights; others as is."""
@@ -497,7 +495,7 @@ class Lists:
         if isinstance(self.in_memory, NBest):
             vocabulary = self.in_memory.texts.vocabulary
         elif self.strings is not None:
-            vocabulary = self.strings.graphs.columns.vocabulary
+            vocabulary = self.strings.vocabulary
         references = sides.references(vocabulary, drop=self.drop_missing)
         names = sides.names(references, drop=self.drop_missing)
         free = references is None or names.in_references or self.drop_missing or not sides.refs

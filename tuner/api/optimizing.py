@@ -222,7 +222,7 @@ class DevLists(PreparedLists):
         """Return the (K,) statistics of what `rerank` chooses from these lists or graphs."""
         if self.lists is None or self.lists.strings is None or not self.lists.strings.around:
             return self.stats.total(self.best(weights, alpha))
-        strings = replace(self.lists.strings, weights=(weights,), around=False)
+        strings = self.lists.strings.only_under(weights)
         lists = replace(self.lists, in_memory=strings, origin=None)
         with unsaid():
             read = lists.prepared([self.metric], self.preparation)
@@ -474,9 +474,8 @@ def optimize(
         dev_lists = with_graph_strings(as_lists(lists), tuned_metric, how)
     prepared = read_dev_lists(dev_lists, tuned_metric, how, also=judges)
     with using(progress=progress), prepared as dev:
-        setup = dev.setup
         threads, is_parallel = current().threads, samples or dev_lists.annotator is not None
-        if current().cluster and setup.optimizer.restarts <= threads and not is_parallel:
+        if current().cluster and dev.setup.optimizer.restarts <= threads and not is_parallel:
             warn_of_machine(
                 f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
                 f"and restarts where they are more than the {threads} threads here"
@@ -488,7 +487,7 @@ def optimize(
         nbest = penalised(dev.nbest, optimized.length_penalty or 0.0)
         sure = None
         if samples:
-            again = replace(setup, starts=(optimized.weights,), toward=dev.start)
+            again = replace(dev.setup, starts=(optimized.weights,), toward=dev.start)
             tuned = dict(bootstrap(nbest, dev.stats, dev.metric, again, range(samples)))
             sure = confidence([tuned[sample] for sample in range(samples)])
         also_scored = _other_scores(judges, dev, optimized, nbest) if judges else ()

@@ -28,7 +28,6 @@ from ..base.threads import Team
 from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..components.features import Feature
-from ..graphs.collection import files_of
 from ..nbest.model import NBest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
@@ -228,7 +227,7 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
     for prefix, side in (("", lists), ("test_", test)):
         if side is None:
             continue
-        files = side.paths if side.strings is None else files_of(side.strings.paths)
+        files = side.paths if side.strings is None else side.strings.files
         if not files or side.counted is not None:
             raise ConfigError(
                 "replicas lie in a folder and name files: give lists in files (records as JSON "

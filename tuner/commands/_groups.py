@@ -3,7 +3,6 @@
 from __future__ import annotations  # portmert.Lists in a type would load it
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -248,7 +247,7 @@ def take_test(values: dict[str, Any], lists: portmert.Lists) -> portmert.Lists |
     of_test["format"] = of_test["format"] or lists.format
     of_test["ids"] = lists.ids and bool(of_test["refs"] or of_test["source"])
     if strings:
-        of_test["in_memory"] = replace(strings, paths=graphs, around=False)
+        of_test["in_memory"] = strings.of_test_set(graphs)
     return portmert.Lists(paths, drop_missing=lists.drop_missing, **of_test)
 
 

@@ -8,7 +8,7 @@ import click
 
 from ..base.errors import ConfigError, suggest
 from ..base.json_toml import to_json
-from ..families import FAMILIES, names
+from ..families import families, missing, names
 
 Described = Mapping[str, Any]
 """A component or an option, see `catalogue.describe`."""
@@ -45,13 +45,13 @@ def command(*, family: str | None, name: str | None, as_json: bool) -> None:
       portmert components jsonl
     """  # noqa: D301  click's mark of lines that stay as they are
     if family is not None:
-        if family not in FAMILIES:
+        if family not in families():
             family, name = _family_of(family, name), family
         show(family, name, as_json=as_json)
         return
     from ..components.catalogue import catalogue  # noqa: PLC0415  start-up time
 
-    by_family = {title: list(catalogue(title)) for title in FAMILIES}
+    by_family = {title: list(catalogue(title)) for title in families()}
     if as_json:
         click.echo(to_json(by_family, indent=2))
     else:
@@ -63,18 +63,21 @@ def _family_of(text: str, after: str | None) -> str:
     name = text.partition(":")[0].lower()
     from ..components.external import NAMES  # noqa: PLC0415  start-up time
 
-    by_family = {family: names(family) for family in FAMILIES}
+    by_family = {family: names(family) for family in families()}
     by_family["metric"] += NAMES.keys() - by_family["decoder"]
-    families = [family for family in by_family if name in by_family[family]]
-    if after is not None or not families:
+    having = [family for family in by_family if name in by_family[family]]
+    if after is not None or not having:
         components = [] if after is not None else itertools.chain(*by_family.values())
-        near = suggest(name, [*FAMILIES, *components])
-        raise ConfigError(f"there is no family{' or component' * (after is None)} '{text}'{near}")
-    if len(families) > 1:
+        near = suggest(name, [*by_family, *components])
+        absent = missing("portmert.families", text)
         raise ConfigError(
-            f"'{name}' is in the families {' and '.join(families)}: name one before it"
+            absent or f"there is no family{' or component' * (after is None)} '{text}'{near}"
         )
-    return families[0]
+    if len(having) > 1:
+        raise ConfigError(
+            f"'{name}' is in the families {' and '.join(having)}: name one before it"
+        )
+    return having[0]
 
 
 def show(family: str, name: str | None, *, as_json: bool) -> None:

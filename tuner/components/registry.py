@@ -332,7 +332,7 @@ def optimizer(
     """
     if not isinstance(text, str):
         from_python = text
-        if not isinstance(text, families.FAMILIES["optimizer"].base_class):
+        if not isinstance(text, families.families()["optimizer"].base_class):
             raise TypeError(f"an optimizer is a name or an object, found {text!r:.60}")
         return from_python
     name, all_options = written("optimizer", text)

@@ -1,21 +1,16 @@
 """The base class of decoders, which turn weights into n-best lists."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, NotRequired, TypedDict, Unpack
+from typing import Any, ClassVar, NotRequired, TypedDict, Unpack
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from portmert.metrics._base import Texts, Vocabulary
+from portmert.metrics._base import Texts
 
 from ..base.components import Check, Component, Refuse, described
-from ..base.warn import collected_notices
-from ..graphs.collection import read_graphs
-from ..graphs.graph_readers._base import GraphReader
-from ..nbest.model import NBest
-from ..nbest.read import merge
 from ..weights.feature_weights import FeatureWeights
 
 
@@ -133,46 +128,16 @@ class Decoder(Component):
 
     @property
     def makes_graphs(self) -> bool:
-        """Whether `decode` can write search graphs, which `best_strings` then reads."""
+        """Whether `decode` writes search graphs, from which a run takes more hypotheses."""
         return False
 
-    def graph_reader(self) -> GraphReader | None:
-        """Return the reader of the search graphs that `decode` writes; None to recognise them."""
+    def graph_reader(self) -> Any:
+        """Return the `GraphReader` of what `decode` writes; None to recognise the format."""
         raise NotImplementedError
 
     def untuned_weights(self) -> FeatureWeights:
         """Return the weights of features of the search graphs that are not tuned."""
         return FeatureWeights({})
-
-    def best_strings(
-        self,
-        graphs: Sequence[Path],
-        weights: Sequence[FeatureWeights],
-        *,
-        size: int,
-        vocabulary: Vocabulary,
-    ) -> NBest:
-        """Return the `size` best distinct strings of search graphs under each of the weights.
-
-        Parameters
-        ----------
-        graphs
-            What `decode` wrote, of one or several decodings.
-        weights
-            With the same features.
-        size
-            As of `decode`; equal hypotheses are returned once.
-        vocabulary
-            Gets the words of the graphs.
-        """
-        untuned, reader = self.untuned_weights().values, self.graph_reader()
-        all_weights = [FeatureWeights({**untuned, **tuned.values}) for tuned in weights]
-        lists = []
-        for path in graphs:  # each is read once, not again with those of the next decoding
-            with collected_notices():  # they come again where a killed run goes on
-                read = read_graphs([path], reader, vocabulary)
-            lists.append(read.nbest(all_weights, [size] * len(weights), features=weights[0]))
-        return merge(lists)
 
     def close(self) -> None:
         """End what was kept from decoding to decoding."""

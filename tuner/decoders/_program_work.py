@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import families
 from ..base import errors, programs
 from ..base.files import make_folder, writing
 from ..components import registry
-from ..graphs import collection
 from . import _any_lists, _moses_command
 from ._shards import Prints, Shard, Step, Work
 
@@ -190,16 +190,10 @@ class ProgramWork(Work):
 
 def _graphs_of(path: Path, lines: _any_lists.Lines, graph_format: str) -> list[bytes]:
     """Return the graph of each line as a part of an archive, under the number of the line."""
+    archived = families.provided("portmert.graph_archives", "graphs")
     reader = registry.graph_reader(graph_format)
-    blocks = [block for _, block in collection.blocks_in([path], reader)]
-    if len(blocks) != len(lines):
-        raise errors.InputError(
-            f"{path}: {errors.counted(len(blocks), 'graph')}, expected one for each of "
-            f"{errors.counted(len(lines), 'segment')}"
-        )
-    texts = {block.segment: block.data.strip(b"\n") for block in blocks}
-    in_order = [texts.get(str(n), block.data) for n, block in enumerate(blocks)]
-    return [b"%d\n%s\n\n" % (n, text) for (n, _), text in zip(lines, in_order, strict=True)]
+    graphs: list[bytes] = archived(path, [number for number, _ in lines], reader)
+    return graphs
 
 
 def joined(*parts: bytes) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass as plain_dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import IO, Annotated, ClassVar, Literal, Unpack
+from typing import IO, Annotated, Any, ClassVar, Literal, Unpack
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -20,7 +20,7 @@ from ..base.line_processes import Died, LineProcess
 from ..base.programs import PATIENCE_SECONDS
 from ..base.threads import Team
 from ..components import registry
-from ..graphs.graph_readers._base import GraphReader
+from ..families import provided
 from ..nbest.records import ListFile
 from ..weights.feature_weights import FeatureWeights
 from ..weights.formulas import WeightFormula
@@ -107,6 +107,8 @@ class CommandDecoder(Decoder):
             registry.reader(self.format)
         with faults_at("graph_format", ConfigError, ValueError):
             registry.graph_reader(self.graph_format)
+            if self.makes_graphs:
+                provided("portmert.list_mergers", "graphs")
         with faults_at("weights", ConfigError, ValueError):
             formulas = self.formulas
         if bool(self.start) != (len(formulas) == len(self.weights or ())):
@@ -267,10 +269,9 @@ class CommandDecoder(Decoder):
         """Whether the program has a place for search graphs."""
         return _program_work.asks_for(self.program, "graph")
 
-    def graph_reader(self) -> GraphReader | None:
+    def graph_reader(self) -> Any:
         """Return the reader of `graph_format`."""
-        reader: GraphReader | None = registry.graph_reader(self.graph_format)
-        return reader
+        return registry.graph_reader(self.graph_format)
 
     def close(self) -> None:
         """End the programs that were kept."""

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Unpack
 
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
@@ -20,8 +20,8 @@ from ..base.context import available_processors, current
 from ..base.files import read_bytes, writing
 from ..base.threads import Team
 from ..base.warn import notice
-from ..graphs.graph_readers._base import GraphReader
-from ..graphs.graph_readers.moses import Osgx
+from ..components import registry
+from ..families import provided
 from ..weights.feature_weights import FeatureWeights, read_weights
 from ..weights.moses_ini import read_moses_ini
 from ..weights.weights_file import read_sparse, sparse_text, written_beside
@@ -95,6 +95,9 @@ class Moses(Decoder):
                 shlex.split(getattr(self, name))
             except ValueError as error:
                 raise ValueError(f"{name}: {error}: {getattr(self, name)}") from None
+        if self.graphs:
+            with errors.faults_at("graphs", errors.ConfigError, ValueError):
+                provided("portmert.list_mergers", "graphs")
         flags = _moses_command.parse_flags(self.flags)
         for flag in flags:
             if flag in OURS:
@@ -316,9 +319,9 @@ class Moses(Decoder):
         """Whether `graphs` is set."""
         return self.graphs
 
-    def graph_reader(self) -> GraphReader:
+    def graph_reader(self) -> Any:
         """Return the reader of Moses' graphs; features are as in its own lists."""
-        return Osgx(config=self.config)
+        return registry.build("graph-reader", "osgx", {"config": self.config})
 
     def untuned_weights(self) -> FeatureWeights:
         """Return all weights of moses.ini."""

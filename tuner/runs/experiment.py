@@ -28,6 +28,7 @@ from ..base.warn import (
     warn_of,
     warnings_so_far,
 )
+from ..families import provided
 from ..nbest.check import warn_of_few
 from ..nbest.model import NBest
 from ..search.constraints import moves
@@ -138,7 +139,9 @@ class _Run(Loop[ListMerger]):
         self.folder = folder
         self.shared = shared
         self.evaluator = evaluator
-        self.lists: ListMerger = ListMerger(evaluator, self._list)
+        of_graphs = experiment.decoder.makes_graphs
+        merger = provided("portmert.list_mergers", "graphs") if of_graphs else ListMerger
+        self.lists: ListMerger = merger(evaluator, self._list)
 
     @property
     def folds(self) -> IntArray:

@@ -76,14 +76,6 @@ class IterationScores:
     left_out: int = 0
 
 
-@dataclass(frozen=True)
-class StringsAsked:
-    """What search graphs are asked for: so many strings of a segment under each weights."""
-
-    size: int
-    weights: tuple[Mapping[str, tuple[float, ...]], ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class NextStep:
     """What the lists say of the next iteration's weights.

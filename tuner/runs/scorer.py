@@ -30,7 +30,7 @@ from ..texts.statistics import compute_stats, notices
 from ..weights.feature_weights import FeatureWeights
 from .config import Experiment
 from .folder import RunFolder, Shared
-from .records import Scored, StringsAsked, finish, is_finished, read_file
+from .records import Scored, finish, is_finished, read_file
 
 
 @dataclass(eq=False, repr=False)
@@ -123,13 +123,8 @@ class Evaluator:
         """Read one n-best list of the dev set, with links where the metric needs them."""
         return self._read(path, self.experiment.data.source, self.vocabulary)
 
-    def strings_of_graphs(self, path: Path, graphs: Sequence[Path]) -> NBest:
-        """Return the strings of search graphs that a file asks for, as `read` does a list."""
-        asked = read_file(path, StringsAsked)
-        weights = [FeatureWeights(dict(values)) for values in asked.weights]
-        nbest = self.experiment.decoder.best_strings(
-            graphs, weights, size=asked.size, vocabulary=self.vocabulary
-        )
+    def linked(self, nbest: NBest) -> NBest:
+        """Return hypotheses of the dev set with links, where the metric needs them."""
         return self._with_links(nbest, read_lines(self.experiment.data.source))
 
     def _read(self, path: Path, source: Path, vocabulary: Vocabulary) -> NBest:

@@ -14,7 +14,6 @@ from portmert.metrics._m2 import gold_row
 from .. import families
 from ..base.warn import collected_notices
 from ..components import registry
-from ..graphs.collection import read_graphs
 from ..nbest import model, read
 from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from ..search import DEFAULT_OPTIMIZER
@@ -40,13 +39,11 @@ def warm_up(share: int = 0, shares: int = 1, *, only_tuning: bool = False) -> No
         Do this share of the work alone, counted from 0, so that several processes can divide it.
         The first process alone reads lists and tunes: the others would compile that once more.
     only_tuning
-        Leave out all metrics but BLEU and PORT, and search graphs.
+        Leave out all metrics but BLEU and PORT.
     """
     if share == 0:
         with tempfile.TemporaryDirectory() as name:
             _tune(Path(name))
-            if not only_tuning:
-                _read_graph(Path(name))
     if not only_tuning and (share > 0 or shares == 1):
         _count(share - 1 if share else 0, max(shares - 1, 1))
 
@@ -84,14 +81,6 @@ def _tune(folder: Path) -> None:
     alike = mbr.uniform(nbest.offsets)
     for average in get_args(mbr.Average):
         mbr.expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
-
-
-def _read_graph(folder: Path) -> None:
-    """Read a search graph and list its strings."""
-    (folder / "graph").write_text("((('a',-1.0,1),('b',-2.0,1),),)")
-    with collected_notices():
-        graphs = read_graphs([folder / "graph"])
-        graphs.nbest([graphs.start()], [2])
 
 
 def _count(share: int, shares: int) -> None:

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.graphs.graph_readers._base import GraphReader
-from portmert.tuner.graphs.model import Builder
+from portmert.extensions.graphs.graph_readers._base import GraphReader
+from portmert.extensions.graphs.model import Builder
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import numpy as np
 from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of
+from portmert.tuner.base.errors import counted, shown
+from portmert.tuner.base.numbers import LARGEST
+from portmert.tuner.weights.feature_weights import FeatureNames, read_weights
+from portmert.tuner.weights.moses_ini import read_moses_ini
 
-from ...base.errors import counted, shown
-from ...base.numbers import LARGEST
-from ...weights.feature_weights import FeatureNames, read_weights
-from ...weights.moses_ini import read_moses_ini
 from .._best_string_kernels import Graph
 from ..model import Builder, FeatureColumns, GraphError
 from ._base import Block, GraphReader, check_count

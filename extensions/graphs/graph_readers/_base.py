@@ -1,7 +1,7 @@
 """The base class of readers of search graphs, and the text of one segment's graph.
 
 To add a format, write one public file in this folder with one frozen pydantic dataclass that
-derives from `GraphReader`. The command line and `auto` find it by its class's name.
+derives from `GraphReader`, and an entry point of its name in `portmert.graph_readers`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import ClassVar, NamedTuple, NoReturn
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as component_dataclass
 
-from ...base.components import Component
-from ...base.errors import InputError, counted, shown
-from ...base.files import decode_line
-from ...base.numbers import FINITE, parse_number
+from portmert.tuner.base.components import Component
+from portmert.tuner.base.errors import InputError, counted, shown
+from portmert.tuner.base.files import decode_line
+from portmert.tuner.base.numbers import FINITE, parse_number
+
 from .._best_string_kernels import Graph
 from ..model import MOST_ARCS, FeatureColumns, GraphError
 

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import InputError, counted, shown
-from ...base.files import read_lines
+from portmert.tuner.base.errors import InputError, counted, shown
+from portmert.tuner.base.files import read_lines
+
 from .._best_string_kernels import Graph
 from ..model import Builder, FeatureColumns, GraphError
 from ._base import Block, GraphReader

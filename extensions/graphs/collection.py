@@ -5,27 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Vocabulary
+from portmert.tuner.base import threads
+from portmert.tuner.base.columns import in_natural_order
+from portmert.tuner.base.errors import InputError, counted, shown
+from portmert.tuner.base.files import called, read_bytes, stamps
+from portmert.tuner.base.warn import notice, warn
+from portmert.tuner.families import component, names
+from portmert.tuner.nbest._merging_kernels import Rows
+from portmert.tuner.nbest.merging import (
+    ListArrays,
+    Merger,
+    beyond,
+    empty_rows,
+    extend_rows,
+    with_sparse,
+)
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.records import SegmentNames
+from portmert.tuner.weights.feature_weights import FeatureWeights, start_weights
 
-from ..base import streams, threads
-from ..base.columns import in_natural_order
-from ..base.errors import InputError, counted, shown
-from ..base.files import called, read_bytes, stamps
-from ..base.warn import notice, warn
-from ..families import component, names
-from ..nbest._merging_kernels import Rows
-from ..nbest.merging import ListArrays, Merger, beyond, empty_rows, extend_rows, with_sparse
-from ..nbest.model import NBest
-from ..nbest.records import SegmentNames
-from ..weights.feature_weights import FeatureWeights, start_weights
 from ._best_string_kernels import Graph, Strings, best_strings
 from .graph_readers._base import Block, GraphReader
 from .model import FeatureColumns
@@ -35,8 +41,6 @@ _LIST = re.compile(rb"[^\s{#]\S* \|\|\| ")
 _COMPRESSED = re.compile(r"\.(gz|bz2|xz|zst)$")
 HEAD = 2000
 """Bytes that a format is recognised by."""
-AROUND = 8
-"""Random weights: strings of one graph under so many gained more than longer lists did."""
 
 
 def files_of(paths: Iterable[Path | str]) -> list[Path | str]:
@@ -292,83 +296,3 @@ def _read(
         f"average"
     )
     return Graphs(where, segments, graphs, columns, readers[0].has_links)
-
-
-def drawn_around(
-    weights: FeatureWeights, nbest: NBest, rng: np.random.Generator
-) -> list[FeatureWeights]:
-    """Return random weights around those that lists were made under.
-
-    Each weight moves by about half of itself or, if its feature contributes little to differences
-    of scores, by what makes it contribute a quarter of the mean. Sparse features keep theirs.
-    """
-    dense = FeatureWeights({name: weights.values[name] for name, _ in nbest.feature_names})
-    vector, sizes = dense.vector(nbest.feature_names), np.diff(nbest.offsets)
-    means = np.add.reduceat(nbest.features, nbest.offsets[:-1]) / sizes[:, np.newaxis]
-    deviations = np.std(nbest.features - np.repeat(means, sizes, axis=0), axis=0)
-    share = np.sum(np.abs(vector) * deviations) / max(2 * len(vector), 1)
-    least = np.divide(share, deviations, out=np.zeros(len(vector)), where=deviations > 0.0)
-    spread = np.maximum(np.abs(vector), least) / 2
-    drawn = vector + spread * rng.standard_normal((AROUND, len(vector)))
-    rows = [FeatureWeights.from_vector(dense.names, row).values for row in drawn]
-    return [FeatureWeights({**weights.values, **row}) for row in rows]
-
-
-@dataclass(frozen=True)
-class BestStrings:
-    """The best strings of graphs, as lists that are yet to be made.
-
-    Parameters
-    ----------
-    paths, reader
-        See `Graphs.read`.
-    weights : tuple of FeatureWeights
-        The strings under the first ones come first. Empty: `Graphs.start`.
-    size : int
-        Number of strings under each weights.
-    around : bool
-        Whether half as many strings are added under each of some random weights around the first.
-    """
-
-    paths: tuple[Path | str, ...]
-    reader: GraphReader | None
-    weights: tuple[FeatureWeights, ...]
-    size: int
-    around: bool
-
-    @property
-    def graphs(self) -> Graphs:
-        """The graphs; they are read once."""
-        return read_graphs(self.paths, self.reader)
-
-    @property
-    def content(self) -> tuple[Any, ...]:
-        """What the strings depend on but the graphs: the reader's options and files, and so on."""
-        options = [] if self.reader is None else [*asdict(self.reader).values()]
-        return (
-            type(self.reader).__name__,
-            *options,
-            *map(str, self.weights),
-            self.size,
-            self.around,
-        )
-
-    def under(self, weights: Iterable[FeatureWeights]) -> BestStrings:
-        """Return these strings and the best ones under more weights."""
-        return replace(self, weights=(self.start, *self.weights[1:], *weights))
-
-    @property
-    def start(self) -> FeatureWeights:
-        """The first weights."""
-        return self.weights[0] if self.weights else self.graphs.start()
-
-    def nbest(self, segments: int | None, names: SegmentNames) -> NBest:
-        """Return the lists; see `nbest.read.read_nbest`."""
-        graphs = self.graphs
-        first, more = self.start, list(self.weights[1:])
-        sizes = [self.size] * (1 + len(more))
-        if self.around:
-            nbest = graphs.nbest([first], [self.size], names=names, segments=segments)
-            more += drawn_around(first, nbest, streams.graph_weights(1, 1))
-            sizes += [max(1, self.size // 2)] * AROUND
-        return graphs.nbest([first, *more], sizes, names=names, segments=segments)

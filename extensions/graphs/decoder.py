@@ -6,16 +6,17 @@ from typing import ClassVar, Unpack
 from pydantic import field_validator
 from pydantic.dataclasses import dataclass
 
-from ..base.context import current
-from ..base.errors import ConfigError, InputError, faults_at
-from ..base.warn import collected_notices
-from ..components import registry
-from ..graphs.collection import Graphs, files_of, read_graphs
-from ..nbest.model import best_rows, taken, write_nbest
-from ..weights.feature_weights import FeatureWeights
-from . import _shards, _tuned_config
-from ._any_lists import Fitting
-from ._base import Decoder, Decoding
+from portmert.tuner.base.context import current
+from portmert.tuner.base.errors import ConfigError, InputError, faults_at
+from portmert.tuner.base.warn import collected_notices
+from portmert.tuner.components import registry
+from portmert.tuner.decoders import _shards, _tuned_config
+from portmert.tuner.decoders._any_lists import Fitting
+from portmert.tuner.decoders._base import Decoder, Decoding
+from portmert.tuner.nbest.model import best_rows, taken, write_nbest
+from portmert.tuner.weights.feature_weights import FeatureWeights
+
+from .collection import Graphs, files_of, read_graphs
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import shown
+from portmert.tuner.base.errors import shown
+
 from .._best_string_kernels import Graph
 from ..model import Builder, FeatureColumns
 from ._base import Block, GraphReader

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.extensions.graphs import collection
+from portmert.extensions.graphs._best_string_kernels import best_strings
+from portmert.extensions.graphs.graph_readers import _base
+from portmert.extensions.graphs.model import Builder, FeatureColumns, GraphError
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
-from portmert.tuner.graphs import collection
-from portmert.tuner.graphs._best_string_kernels import best_strings
-from portmert.tuner.graphs.graph_readers import _base
-from portmert.tuner.graphs.model import Builder, FeatureColumns, GraphError
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights

@@ -14,9 +14,9 @@ from portmert.metrics._base import (
     offsets_of,
     rows_taken,
 )
+from portmert.tuner.base.errors import counted
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
-from ..base.errors import counted
-from ..weights.feature_weights import FeatureNames, FeatureWeights
 from . import _best_string_kernels as kernels
 from ._best_string_kernels import Graph
 

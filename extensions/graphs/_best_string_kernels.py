@@ -6,8 +6,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, TokenArray
 from portmert.metrics.kernels.compiled import helper, kernel
-
-from ..texts._token_kernels import MIX_PRIME, HashArray
+from portmert.tuner.texts._token_kernels import MIX_PRIME, HashArray
 
 UNKNOWN, NONE = -1, -2
 """The next string of a node: not asked for yet; there is none."""

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import shown
+from portmert.tuner.base.errors import shown
+
 from .._best_string_kernels import Graph
 from ..model import Builder, FeatureColumns, GraphError
 from ._base import Block, GraphReader, check_count
