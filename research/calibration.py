@@ -13,10 +13,10 @@ from tabulate import tabulate
 
 from portmert.extensions.crossval.report import corrected_p
 from portmert.extensions.metaeval import differences
+from portmert.extensions.metaeval.correlation import Pairs
 from portmert.extensions.metaeval.data import Draws, Judged, Points
 from portmert.extensions.metaeval.intervals import fisher_interval, pearsons, system_samples
 from portmert.metrics._base import Metric
-from portmert.tuner.evaluation.correlation import Pairs
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import TuningProblem

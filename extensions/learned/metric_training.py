@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from portmert.extensions.metaeval.correlation import from_sums, mean_removed, pearson
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._display import NOTHING
 from portmert.tuner.base import streams
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.samples import interval
 from portmert.tuner.base.tables import Table
-from portmert.tuner.evaluation.correlation import from_sums, mean_removed, pearson
 from portmert.tuner.evaluation.formatting import decimals
 
 from .learned import GROUPS, feature_names

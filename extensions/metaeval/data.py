@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.tuner.base.errors import InputError, counted
-from portmert.tuner.evaluation.correlation import Pairs, rounded
 from portmert.tuner.texts.corpus import with_references
 from portmert.tuner.texts.statistics import compute_stats, finite_scores
 
+from .correlation import Pairs, rounded
 from .human_scores import HumanScores, Judgments, OfSystems, Partition
 
 _ROUNDING = 1e-12

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.base.samples import chunks
-from portmert.tuner.evaluation.correlation import Pairs, pearson, rounded, spearman
 
 from ._correlation_kernels import kendall_terms
+from .correlation import Pairs, pearson, rounded, spearman
 from .data import Points
 from .intervals import correlation, joined_moments
 

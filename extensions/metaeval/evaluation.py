@@ -20,10 +20,9 @@ from portmert.metrics._display import Display
 from portmert.tuner.base import streams
 from portmert.tuner.base.samples import chunks
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation import correlation
 from portmert.tuner.evaluation.significance import Resampling, is_resampled
 
-from . import intervals
+from . import correlation, intervals
 from .data import Draws, Judged, MetricScores, Points, Resampled
 from .differences import STREAMS, Permuted, ScoredPoints, metric_pairs, permute_all
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.tuner.base.samples import chunks, interval, is_mostly_unknown
-from portmert.tuner.evaluation.correlation import (
+
+from .correlation import (
     VARIANTS,
     Pairs,
     from_sums,
@@ -24,7 +25,6 @@ from portmert.tuner.evaluation.correlation import (
     rounded,
     spearman,
 )
-
 from .data import Draws, Judged, MetricScores, Points
 
 _ROUNDING = 1e-12

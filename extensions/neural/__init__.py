@@ -1,1 +1,1 @@
-"""The metric COMET and the annotators spaCy and Stanza; see docs/how-to/neural-metrics.md."""
+"""The metric COMET; see docs/how-to/neural-metrics.md."""

@@ -101,7 +101,7 @@ METRIC_FAULTS = ("die", "killed", "hang", "flood", "lines", "width", "nan")
 
 PARSER = """\
 import os, sys, time
-if os.environ.get("FAULT") and "portmert.tuner.annotation.annotators._workers" in sys.orig_argv:
+if os.environ.get("FAULT") and "portmert.extensions.parsers._workers" in sys.orig_argv:
     from ufal import udpipe
     real = udpipe.Model
 

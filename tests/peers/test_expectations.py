@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.extensions.metaeval.correlation import Pairs
 from portmert.extensions.metaeval.data import Draws, Points
 from portmert.extensions.metaeval.evaluation import calibrated
 from portmert.extensions.metaeval.intervals import correct_pairs, pearsons
-from portmert.tuner.evaluation.correlation import Pairs
 from tests.support.places import SHARED
 
 TERP = SHARED / "data" / "peers" / "terp"

@@ -15,8 +15,8 @@ import time
 import pytest
 
 from portmert.extensions.cluster.cluster import Cluster
+from portmert.extensions.parsers.udpipe import Udpipe
 from portmert.tuner.annotation.annotating import annotated_shard
-from portmert.tuner.annotation.annotators.udpipe import Udpipe
 from portmert.tuner.base.context import current
 from portmert.tuner.base.errors import AnnotatorError, InputError, PortmertError, StateError
 from portmert.tuner.base.threads import team

@@ -13,6 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 from portmert.extensions.metaeval import data, differences, evaluation, intervals
 from portmert.extensions.metaeval.combined import combine
+from portmert.extensions.metaeval.correlation import VARIANTS, Pairs, kendall, spearman
+from portmert.extensions.metaeval.correlation import pearson as pearson_of
 from portmert.extensions.metaeval.data import Judged, Likeness, MetricScores, Points, likeness
 from portmert.extensions.metaeval.evaluation import MEASURES, Settings, evaluate, shares
 from portmert.extensions.metaeval.human_scores import HumanScores, Judgments, Partition
@@ -23,8 +25,6 @@ from portmert.metrics._base import Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.terp import Ter
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.evaluation.correlation import VARIANTS, Pairs, kendall, spearman
-from portmert.tuner.evaluation.correlation import pearson as pearson_of
 from portmert.tuner.evaluation.document import text
 from portmert.tuner.texts import corpus
 from tests.oracles import metaeval as oracle

@@ -1,15 +1,17 @@
 """Semantic roles and discourse representations from files made elsewhere."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import InputError
+from ...base.errors import ConfigError, InputError, faults_at
 from ...base.files import read_lines
+from ...families import provided
 from ...texts.annotator import Annotation, AnnotationRequest, Layer
-from . import _boxer_prolog, _columns, _drs_files, _lookup, _meaning
+from . import _lookup, _meaning
 from ._lookup import FileAnnotator
 from ._meaning import Analysed, Fault, is_one_word
 
@@ -18,6 +20,8 @@ NAMES: dict[Layer, str] = {
     "roles": "semantic roles",
     "drs": "discourse representation",
 }
+_CLAUSES = re.compile(r"%%%|b[0-9]")
+"""The begin of a line that may be a clause, or stand before clauses."""
 
 
 class _Analyses(NamedTuple):
@@ -33,10 +37,11 @@ class _Analyses(NamedTuple):
 class Semantics(FileAnnotator):
     """Looks sentences up by their tokens in files of roles and discourse representations.
 
-    The format is recognised from the content: columns of CoNLL-2005, CoNLL-2009, CoNLL-2012, SENNA
-    or Universal Propositions, clauses of the Parallel Meaning Bank with token positions, Boxer's
-    XML or Prolog, or JSON lines. Analyses of one sentence from several files are combined; if two
-    are of the same kind, the first counts.
+    The format is recognised from the content: JSON lines, as `annotate` writes them; or, by the
+    extension `meaning`, columns of CoNLL-2005, CoNLL-2009, CoNLL-2012, SENNA or Universal
+    Propositions, clauses of the Parallel Meaning Bank with token positions, Boxer's XML or Prolog.
+    Analyses of one sentence from several files are combined; if two are of the same kind, the
+    first counts.
     """
 
     gives: ClassVar[frozenset[Layer]] = frozenset(NAMES)
@@ -92,15 +97,17 @@ def _sentences(path: Path) -> Iterator[Analysed]:
     lines = read_lines(path)
     lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
     first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    reader = _columns.read
+    if first.startswith("{"):
+        return read_with(_meaning.read, path, lines)
+    form = "meaning-columns"
     if first.lstrip(" \t").startswith("<"):
-        reader = _drs_files.read_xml
-    elif first.startswith("{"):
-        reader = _meaning.read
+        form = "boxer-xml"
     elif any(line.startswith("sem(") for line in lines):
-        reader = _boxer_prolog.read
-    elif _drs_files.CLAUSES.match(first):
-        reader = _drs_files.read_clauses
+        form = "boxer-prolog"
+    elif _CLAUSES.match(first):
+        form = "meaning-clauses"
+    with faults_at(path, ConfigError, InputError):
+        reader = provided("portmert.meaning_formats", form)
     return read_with(reader, path, lines)
 
 

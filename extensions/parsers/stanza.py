@@ -11,16 +11,18 @@ import numpy as np
 from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _models, _tokens, _trees, _workers
+from portmert.tuner.annotation.annotators import _conllu, _models, _tokens, _trees
 from portmert.tuner.annotation.annotators._conllu import Tagset
-from portmert.tuner.annotation.annotators._marginals import (
+from portmert.tuner.base.errors import AnnotatorError, counted
+from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, WeightedArc
+
+from . import _workers
+from ._marginals import (
     FloatArray,
     flattened,
     tree_marginals,
     weighted_arcs,
 )
-from portmert.tuner.base.errors import AnnotatorError, counted
-from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, WeightedArc
 
 RESOURCES = "resources.json"
 """The list of models in a folder made by `stanza.download`."""

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from portmert.extensions.neural.spacy import _ranked_parses
+from portmert.extensions.parsers.spacy import _ranked_parses
 from portmert.tuner.base.errors import AnnotatorError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from portmert.extensions.neural.stanza import _tables
+from portmert.extensions.parsers.stanza import _tables
 from portmert.tuner.base.errors import AnnotatorError, ConfigError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest

@@ -6,7 +6,7 @@ import pytest
 import ufal.udpipe
 
 from portmert.extensions.demo import parser
-from portmert.tuner.annotation.annotators import udpipe as udpipe_module
+from portmert.extensions.parsers import udpipe as udpipe_module
 from portmert.tuner.base.errors import AnnotatorError, ConfigError, ProgramError
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.annotation.annotators import _marginals
-from portmert.tuner.annotation.annotators._marginals import (
+from portmert.extensions.parsers import _marginals
+from portmert.extensions.parsers._marginals import (
     flattened,
     tree_marginals,
     weighted_arcs,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from portmert.tuner.annotation.annotators import _workers
-from portmert.tuner.annotation.annotators._workers import Workers
+from portmert.extensions.parsers import _workers
+from portmert.extensions.parsers._workers import Workers
 from portmert.tuner.base.errors import AnnotatorError
 from portmert.tuner.texts.annotator import Annotation, AnnotationRequest
 

@@ -8,13 +8,8 @@ from collections import Counter
 
 import pytest
 
-from portmert.tuner.annotation.annotators import (
-    _boxer_prolog,
-    _columns,
-    _drs_files,
-    _meaning,
-    semantics,
-)
+from portmert.extensions.meaning import boxer_prolog, columns, drs_files
+from portmert.tuner.annotation.annotators import _meaning, semantics
 from portmert.tuner.annotation.annotators._meaning import propositions_of
 from portmert.tuner.base.errors import AnnotatorError, InputError
 from portmert.tuner.components import registry
@@ -54,7 +49,7 @@ x 0 3 book NN *)))) book - 1 - * *) -
 """
 
 
-def sentences(text, read=_columns.read):
+def sentences(text, read=columns.read):
     return list(semantics.read_with(read, "file", text.split("\n")))
 
 
@@ -157,7 +152,7 @@ b3 EQU e1 x9         % do [35...37]
 
 
 def test_clauses_become_boxes():
-    (found,) = sentences(CLAUSES, _drs_files.read_clauses)
+    (found,) = sentences(CLAUSES, drs_files.read_clauses)
     assert found.tokens == ("if", "no", "man", "sleeps", "Monday", "2", "dogs", "do")
     assert [label for label, _, _ in found.drs.nodes] == [
         "drs", "imp", "drs-1", "not", "drs", "pred.man", "rel.Agent", "timex",
@@ -175,7 +170,7 @@ def test_presupposed_boxes_are_part_of_what_presupposes_them():
         "b1 REF x1 % Tom [0...3]\nb1 PRESUPPOSITION b2 % Tom [0...3]\n"
         'b2 go "v.01" e1 % goes [4...8]\n'
     )
-    (found,) = sentences(text, _drs_files.read_clauses)
+    (found,) = sentences(text, drs_files.read_clauses)
     assert [label for label, _, _ in found.drs.nodes] == ["drs", "pred.go"]
     assert found.drs.words[0] == (0, "referent", 0)
 
@@ -185,7 +180,7 @@ def test_boxes_beside_each_other_are_a_discourse():
         'b1 go "v.01" e1 % go [0...2]\nb1 CONTRAST b2 % but [3...6]\n'
         'b2 eat "v.01" e2 % eat [7...10]\n'
     )
-    (found,) = sentences(text, _drs_files.read_clauses)
+    (found,) = sentences(text, drs_files.read_clauses)
     assert [label for label, _, _ in found.drs.nodes] == [
         "sdrs", "drs", "pred.go", "drs", "pred.eat", "rel.CONTRAST",
     ]  # fmt: skip
@@ -218,7 +213,7 @@ CLAUSE_FAULTS = [
 @pytest.mark.parametrize(("text", "message"), CLAUSE_FAULTS)
 def test_faults_of_clauses_are_named(text, message):
     with pytest.raises(InputError) as caught:
-        sentences(text, _drs_files.read_clauses)
+        sentences(text, drs_files.read_clauses)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
@@ -226,13 +221,13 @@ def test_faults_of_clauses_are_named(text, message):
 def test_a_long_word_of_a_clause_costs_its_length():
     """Hours where each of its letters is a start."""
     with must_end():
-        (found,) = sentences(f"{CLAUSES.rstrip()} {'long' * 500_000}\n", _drs_files.read_clauses)
-    assert found == sentences(CLAUSES, _drs_files.read_clauses)[0]
+        (found,) = sentences(f"{CLAUSES.rstrip()} {'long' * 500_000}\n", drs_files.read_clauses)
+    assert found == sentences(CLAUSES, drs_files.read_clauses)[0]
 
 
 def test_a_constant_may_hold_the_sign_of_a_comment():
     text = 'b1 REF x1 % 50% [0...3]\nb1 Quantity x1 "50%" % 50% [0...3] "so" [4...6]\n'
-    (found,) = sentences(text, _drs_files.read_clauses)
+    (found,) = sentences(text, drs_files.read_clauses)
     assert found.tokens == ("50%", '"so"')
     assert found.drs.nodes[1] == ("card.50%", 0, "card")
 
@@ -266,7 +261,7 @@ OLD_BOXER = """<?xml version="1.0"?>
 
 
 def test_boxer_of_2009():
-    (found,) = sentences(OLD_BOXER, _drs_files.read_xml)
+    (found,) = sentences(OLD_BOXER, drs_files.read_xml)
     assert found.tokens == ("every", "man", "came", "in", "1999")
     assert found.tags == ("DT", "NN", "VBD", "IN", "CD")
     assert [label for label, _, _ in found.drs.nodes] == [
@@ -299,7 +294,7 @@ BOXER_FAULTS = [
 @pytest.mark.parametrize(("text", "message"), BOXER_FAULTS)
 def test_faults_of_xml_are_named(text, message):
     with pytest.raises(InputError) as caught:
-        sentences(text, _drs_files.read_xml)
+        sentences(text, drs_files.read_xml)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
@@ -312,7 +307,7 @@ def test_places_of_letters_that_are_no_numbers_are_none(number):
         '<drs><pred symbol="man" from="0" to="3"/></drs></xdrs></xdrs-output>'
     )
     for begin, words in (("0", ((1, "word", 0),)), (number, ())):
-        (found,) = sentences(text.format(begin), _drs_files.read_xml)
+        (found,) = sentences(text.format(begin), drs_files.read_xml)
         assert found.drs.words == words
 
 
@@ -466,8 +461,8 @@ def test_clauses_and_xml_of_the_parallel_meaning_bank_are_alike():
     names = [name.removesuffix(".clf") for name in texts if name.endswith(".clf")]
     assert len(names) == 7
     for name in names:
-        (clauses,) = sentences(texts[f"{name}.clf"], _drs_files.read_clauses)
-        (boxes,) = sentences(texts[f"{name}.xml"], _drs_files.read_xml)
+        (clauses,) = sentences(texts[f"{name}.clf"], drs_files.read_clauses)
+        (boxes,) = sentences(texts[f"{name}.xml"], drs_files.read_xml)
         assert clauses.tokens == boxes.tokens
         one, other = (Counter(n[0] for n in found.drs.nodes) for found in (clauses, boxes))
         differing += (one - other) + (other - one)
@@ -480,7 +475,7 @@ def test_real_files_are_read_whole():
         found = list(annotator(DATA / f"drs/pmb3-sample-{name}.txt").has())
         assert found == ["drs"]
         text = (DATA / f"drs/pmb3-sample-{name}.txt").read_text()
-        assert len(sentences(text, _drs_files.read_clauses)) == count
+        assert len(sentences(text, drs_files.read_clauses)) == count
     assert annotator(DATA / "srl/en_ewt-up-dev.conllu.xz").has() == {"tags", "roles"}
 
 
@@ -573,7 +568,7 @@ XML = """<xdrs-output><xdrs xml:id="1"><words><word xml:id="w1">a</word>
 
 
 def test_boxers_prolog_of_both_generations(tmp_path):
-    (found,) = sentences(PROLOG, _boxer_prolog.read)
+    (found,) = sentences(PROLOG, boxer_prolog.read)
     assert found.tokens == ("John", "is", "Mary", "'s")
     assert found.tags == ("NNP", "VBZ", "NNP", ".")
     labels = [(label, parent) for label, parent, _ in found.drs.nodes]
@@ -587,7 +582,7 @@ def test_boxers_prolog_of_both_generations(tmp_path):
     path = tmp_path / "boxer.drs"
     path.write_text(OLD_PROLOG)
     (old,) = semantics._sentences(path)
-    (same,) = sentences(XML, _drs_files.read_xml)
+    (same,) = sentences(XML, drs_files.read_xml)
     assert (old.tokens, old.tags, old.drs) == (same.tokens, same.tags, same.drs)
 
 
@@ -607,6 +602,6 @@ def test_boxers_prolog_of_both_generations(tmp_path):
 def test_wrong_prolog_is_told(change, line, message):
     assert change[0] in OLD_PROLOG
     with pytest.raises(InputError) as fault:
-        sentences(OLD_PROLOG.replace(*change), _boxer_prolog.read)
+        sentences(OLD_PROLOG.replace(*change), boxer_prolog.read)
     assert message in str(fault.value)
     assert str(fault.value).startswith(f"file:{line}: ")

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ...base.errors import counted
-from ...texts.annotator import faulty_word, heads_fault
-from . import _meaning
-from ._meaning import Fault
+from portmert.tuner.annotation.annotators import _meaning
+from portmert.tuner.annotation.annotators._meaning import Fault
+from portmert.tuner.base.errors import counted
+from portmert.tuner.texts.annotator import faulty_word, heads_fault
 
 NOTHING = ("_", "-", "", "*")
 

@@ -11,12 +11,14 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from portmert.tuner.annotation.annotators import _conllu, _tokens, _workers
+from portmert.tuner.annotation.annotators import _conllu, _tokens
 from portmert.tuner.annotation.annotators._conllu import Tagset
 from portmert.tuner.annotation.annotators._trees import ROOT
 from portmert.tuner.base.errors import AnnotatorError
 from portmert.tuner.base.extras import require
 from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, Heads
+
+from . import _workers
 
 BEAMS_AT_ONCE = 128
 """Sentences whose beams are in memory at the same time."""

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base import options
-from ...base.columns import failure_of
-from ...base.errors import counted, shown
-from ...base.warn import warn
-from ..records import Failed, Hypothesis, ListFile, Record
-from . import _json as js
-from ._json import JsonReader
+from portmert.tuner.base import options
+from portmert.tuner.base.columns import failure_of
+from portmert.tuner.base.errors import counted, shown
+from portmert.tuner.base.warn import warn
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._json import JsonReader
+from portmert.tuner.nbest.records import Failed, Hypothesis, ListFile, Record
 
 FILTERED = "content_filter"
 """Why an answer ended that the service held back."""

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
+from portmert.extensions.parsers.bllip import _Parser
 from portmert.tuner.annotation.annotators import _trees
 from portmert.tuner.annotation.annotators._tokens import escaped
-from portmert.tuner.annotation.annotators.bllip import _Parser
 from portmert.tuner.base.errors import AnnotatorError
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest

@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import AnnotatorError
-from ...texts.annotator import Annotation, AnnotationRequest, Heads
-from . import _tokens, _trees, _workers
+from portmert.tuner.annotation.annotators import _tokens, _trees
+from portmert.tuner.base.errors import AnnotatorError
+from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, Heads
+
+from . import _workers
 
 VOCABULARY, TERMS = "pSgT.txt", "terms.txt"
 """Files of every model: the words with their parts of speech, and the categories."""

@@ -7,11 +7,13 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import AnnotatorError
-from ...base.extras import require
-from ...texts import annotator as _base
-from . import _conllu, _tokens, _workers
-from ._conllu import Tagset
+from portmert.tuner.annotation.annotators import _conllu, _tokens
+from portmert.tuner.annotation.annotators._conllu import Tagset
+from portmert.tuner.base.errors import AnnotatorError
+from portmert.tuner.base.extras import require
+from portmert.tuner.texts import annotator as _base
+
+from . import _workers
 
 LIBRARY = "ufal.udpipe"
 

@@ -10,7 +10,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from ...texts.annotator import WeightedArc
+from portmert.tuner.texts.annotator import WeightedArc
 
 FloatArray = NDArray[np.float64]
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ._drs_files import TAGS, Element, XmlSentence
-from ._meaning import Analysed, Fault
+from portmert.tuner.annotation.annotators._meaning import Analysed, Fault
+
+from .drs_files import TAGS, Element, XmlSentence
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|%.*)|(?P<quoted>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*")"""

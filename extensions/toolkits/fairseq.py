@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import shown
-from ..records import Hypothesis, ListFile
-from ._base import Reader
+from portmert.tuner.base.errors import shown
+from portmert.tuner.nbest.readers._base import Reader
+from portmert.tuner.nbest.records import Hypothesis, ListFile
 
 _PREFIX = re.compile(
     r"\A(?:.{0,99}%\|.{0,999}\r)?(?:\d{4}-\d\d-\d\d [\d:,.]+ \| \w+ \| [\w.]+ \| "

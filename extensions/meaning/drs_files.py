@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from ._meaning import (
+from portmert.tuner.annotation.annotators._meaning import (
     DEEPEST,
     Analysed,
     Fault,
@@ -84,8 +84,6 @@ VALUES = {"Name": "named", "Quantity": "card", "Cardinality": "card"}
 OPERATORS = frozenset(("REF", "PRESUPPOSITION", *INTRODUCES, *SCOPES, *PAIRS, *FOLLOWS))
 """All operators in capitals besides `RELATIONS` and `COMPARISONS`."""
 
-CLAUSES = re.compile(r"%%%|b[0-9]")
-"""The begin of a line that may be a clause, or stand before clauses."""
 _BOX = re.compile(r"b[0-9]+")
 _CLAUSE = re.compile(r'(?:"[^"]*"|[^%])*')
 """The part before the comment; a constant may hold the sign of a comment."""
@@ -175,6 +173,7 @@ class XmlSentence:
         self._referents: dict[str, list[int]] = {}
 
     def analysed(self) -> Analysed:
+        """Return the words of the sentence and its discourse representation."""
         line = self._element.line
         self._read_tokens()
         if not self._words:

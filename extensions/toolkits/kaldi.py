@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import InputError, counted
-from ..feature_files import keyed_lines, number_under, read_keyed
-from ..records import Hypothesis, ListFile
-from ._base import Reader, check_all_used
+from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.nbest.feature_files import keyed_lines, number_under, read_keyed
+from portmert.tuner.nbest.readers._base import Reader, check_all_used
+from portmert.tuner.nbest.records import Hypothesis, ListFile
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import InputError
-from ..records import Hypothesis, ListFile, Place, read_list
-from . import _json as js
-from ._base import check_all_used
-from ._json import JsonObject, JsonReader
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._base import check_all_used
+from portmert.tuner.nbest.readers._json import JsonObject, JsonReader
+from portmert.tuner.nbest.records import Hypothesis, ListFile, Place, read_list
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import numpy as np
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from ...base import options
-from ...base.compressed import FREE, RATIO
-from ...base.errors import InputError, counted, shown
-from ..feature_files import OF_ARRAYS
-from ..records import Failed, Hypothesis, ListFile, Record
-from . import _json as js
-from ._json import JsonReader
+from portmert.tuner.base import options
+from portmert.tuner.base.compressed import FREE, RATIO
+from portmert.tuner.base.errors import InputError, counted, shown
+from portmert.tuner.nbest.feature_files import OF_ARRAYS
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._json import JsonReader
+from portmert.tuner.nbest.records import Failed, Hypothesis, ListFile, Record
 
 _SCORES = "sequences_scores"
 _ZIP = b"PK\x03\x04"

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base import options
-from ...base.errors import InputError
-from ...base.files import read_lines
-from ..feature_files import plain_number
-from ..records import Hypothesis, ListFile
-from . import _json as js
-from ._base import Reader, check_all_used
-from ._json import JsonObject, JsonReader
+from portmert.tuner.base import options
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.files import read_lines
+from portmert.tuner.nbest.feature_files import plain_number
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._base import Reader, check_all_used
+from portmert.tuner.nbest.readers._json import JsonObject, JsonReader
+from portmert.tuner.nbest.records import Hypothesis, ListFile
 
 _TABLE = re.compile(r"(?:.*/)?([1-9][0-9]{0,8})best_recog/[^/]+")
 

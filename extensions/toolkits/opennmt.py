@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base.errors import shown
-from ..records import Hypothesis, ListFile
-from ._base import Reader
+from portmert.tuner.base.errors import shown
+from portmert.tuner.nbest.readers._base import Reader
+from portmert.tuner.nbest.records import Hypothesis, ListFile
 
 _STAMP = re.compile(r"\A[^\[\]]{0,99}\[[^\[\]]{0,99}\b(?:DEBUG|INFO|WARNING|ERROR)\] ?")
 _LINE = re.compile(

@@ -22,11 +22,18 @@ from typing import Any, ClassVar
 
 from pydantic import TypeAdapter
 
-from ...base.errors import AnnotatorError, counted, named
-from ...base.extras import require
-from ...base.line_processes import Ask, Died, LineProcess, ProcessPool, Silent, own_output
-from ...texts.annotator import Annotation, AnnotationRequest, Annotator
-from . import _models
+from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.base.errors import AnnotatorError, counted, named
+from portmert.tuner.base.extras import require
+from portmert.tuner.base.line_processes import (
+    Ask,
+    Died,
+    LineProcess,
+    ProcessPool,
+    Silent,
+    own_output,
+)
+from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, Annotator
 
 Sentence = Sequence[str]
 Parse = Callable[[Sequence[Sentence], AnnotationRequest], list[Annotation | None]]
@@ -224,7 +231,7 @@ def _annotations(line: str) -> list[Annotation | None]:
     return answer.annotations
 
 
-WORKER = "portmert.tuner.annotation.annotators._workers"
+WORKER = "portmert.extensions.parsers._workers"
 _KEPT: dict[tuple[str, int], Workers] = {}
 
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ..records import Failed, Hypothesis, ListFile, Record
-from . import _json as js
-from ._json import JsonReader
+from portmert.tuner.nbest.readers import _json as js
+from portmert.tuner.nbest.readers._json import JsonReader
+from portmert.tuner.nbest.records import Failed, Hypothesis, ListFile, Record
 
 _LACKING = "'beams' is missing, expected a list of hypotheses with scores"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from portmert.tuner.evaluation.correlation import (
+from portmert.extensions.metaeval.correlation import (
     VARIANTS,
     Pairs,
     kendall,

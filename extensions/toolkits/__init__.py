@@ -1,0 +1,4 @@
+"""N-best lists as toolkits write them; see docs/how-to/formats.md.
+
+ESPnet, fairseq, Hugging Face, Kaldi, mlm-scoring, NeMo, OpenAI's API and OpenNMT-py.
+"""
