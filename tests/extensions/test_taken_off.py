@@ -51,6 +51,22 @@ USES = [
     ("cluster", (*COMMANDS[0], "--executor", "dask:tcp://host:1")),
     ("graphs", ("optimize", "--graphs", "x", *LISTS[2:], *QUICK, "--out", "weights.json")),
     ("graphs", ("tune", INVENTED / "moses.toml", "--set", "decoder.graphs=true")),
+    ("m2", ("metrics", "m2")),
+    ("m2", ("score", "--metric", "bleu", "--hyp", "x", "--ref", "x.m2")),
+    (
+        "meaning",
+        (
+            "score",
+            "--metric",
+            "sr-or",
+            "--hyp",
+            DATA / "dev.tgt",
+            "--ref",
+            DATA / "dev.tgt",
+            "--annotator",
+            f"semantics:files={DATA / 'dev.tgt'}",
+        ),
+    ),
     ("neural", ("metrics", "comet:x")),
 ]
 """Of extensions: a command line that needs them."""

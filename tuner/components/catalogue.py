@@ -8,8 +8,6 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from portmert.metrics._m2 import M2
-
 from .. import families
 from ..base.errors import named
 from ..families import missing, package_of, provided
@@ -100,11 +98,11 @@ def describe(family: str, text: str) -> dict[str, Any]:
 
 def _from_outside(name: str) -> dict[str, Any]:
     """Describe a metric that is written `name:ARGUMENT`; the argument is all it takes."""
-    if name == "comet":
+    if name in external.OF_EXTENSIONS:
         cls: type[Any] = provided("portmert.outside_metrics", name)
     else:
-        cls = {"scores": external.Scores, "m2": M2}.get(name, external.CommandMetric)
-    metric = M2() if name == "m2" else None
+        cls = external.Scores if name == "scores" else external.CommandMetric
+    metric = cls() if name == "m2" else None
     summary, _, details = _read_docstring(inspect.getdoc(cls) or "")[0].partition("\n\n")
     form = f"Write it as {name}:{external.NAMES[name]}"
     form += ", or as m2 if --ref names the M2 file." if metric else "."

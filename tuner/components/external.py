@@ -56,6 +56,7 @@ NAMES = {
     "m2": "FILE",
 }
 """Names of metrics from outside, and what stands behind their colon."""
+OF_EXTENSIONS = ("comet", "m2")
 WRITTEN: str = (
     r"(?i:scores|comet|m2|command(?:\+links)?):"
     rf"(?:{options.QUOTES}|[^\s()*+,\"'])+(?:,(?:{options.QUOTES}|[^\s()*+,\"'])+)*"

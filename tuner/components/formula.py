@@ -38,12 +38,11 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics import _paper_names
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
-from portmert.metrics._m2 import M2
 from portmert.metrics._shared import SMALLEST_COUNT
 
 from ..base.errors import ConfigError, faults_at
 from ..base.formulas import Grammar
-from ..base.options import QUOTES, exists, files, path, quoted, split, unquoted
+from ..base.options import QUOTES, exists, files, quoted, unquoted
 from ..families import provided
 from . import external
 
@@ -104,32 +103,15 @@ def outside_metric(name: str, argument: str) -> Metric:
     ConfigError
         The argument is empty, or no command line.
     """
-    if name == "comet":
+    if name in external.OF_EXTENSIONS:
         metric: Metric = provided("portmert.outside_metrics", name).written(argument)
         return metric
-    if name == "m2":
-        return _m2(argument)
     if name.startswith("command") and exists(argument):
         argument = shlex.quote(argument)
     with faults_at(f"metric {name}", (ValueError, ConfigError), ConfigError):
         if name == "scores":
             return external.Scores(files(argument, where="write scores:FILE,FILE"))
         return external.CommandMetric(argument, links=name == "command+links")
-
-
-def _m2(argument: str) -> M2:
-    """Return the metric of `FILE,beta=1,level=0.5`; each part may be left out."""
-    gold, values = None, {}
-    with faults_at("metric m2", (ValueError, ConfigError), ConfigError):
-        for part in split(argument, ",") if argument else ():
-            name, equals, value = part.partition("=")
-            if equals and name in ("beta", "level") and not exists(part):
-                values[name] = value
-            elif gold is None:
-                gold = path(part)
-            else:
-                raise ConfigError(f"'{part}', expected one FILE, beta=NUMBER, level=NUMBER")
-        return M2(gold, **values)  # type: ignore[arg-type]  # read as numbers by pydantic
 
 
 class _Bounding(ast.NodeTransformer):

@@ -27,12 +27,12 @@ from portmert.metrics._base import (
     offsets_of,
     rows_taken,
 )
-from portmert.metrics._m2 import BARS, OR, gold_row
 
-from ..base.errors import InputError, counted, faults_at, shown
+from ..base.errors import InputError, counted, faults_at
 from ..base.files import TextFile, called, each_line, read_lines
 from ..base.markup import is_sgml, sgml_segments, without_markup
 from ..base.warn import warn
+from ..families import provided
 from .joining import BYTE_ORDER_MARK, LINKS_LINE, check_lines, is_gold, joined, opened
 
 IntegerArray = NDArray[np.signedinteger[Any]]
@@ -302,66 +302,13 @@ def _gold_with_source(
             f"{paths[0]}: an M2 file has the edits of all annotators; it goes with no other "
             f"references and no links"
         )
-    references = read_gold(paths[0], vocabulary)
+    read_gold = provided("portmert.gold_edits", "m2")
+    references: References = read_gold(paths[0], vocabulary)
     if source is None:
         return references
     lines = read_source(source)
     check_lines(source, len(lines), paths[0], len(references))
     return replace(references, source=lines)
-
-
-def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
-    """Read the gold edits of an M2 file: a reference of each sentence for each annotator.
-
-    Edits without a place (`noop`) are left out. A sentence without annotators gets one reference
-    without edits.
-
-    Raises
-    ------
-    InputError
-        A line is not of M2, or an edit is outside its sentence; says where.
-    """
-    rows: list[str] = []
-    sizes: list[int] = []
-    words: list[str] = []
-    edits: dict[str, list[tuple[int, int, list[str]]]] | None = None
-    for number, line in enumerate([*read_lines(path), ""], 1):
-        kind, _, content = line.removeprefix(BYTE_ORDER_MARK).partition(" ")
-        if not line.strip():
-            if edits is not None:
-                by_annotator = list(edits.values()) or [[]]
-                rows += [gold_row(words, annotator_edits) for annotator_edits in by_annotator]
-                sizes.append(len(by_annotator))
-            edits = None
-        elif kind == "S" and edits is None:
-            words, edits = [word.decode() for word in content.encode().split()], {}
-        elif kind == "A" and edits is not None:
-            place, *fields = content.split(BARS)
-            match = re.fullmatch(r"(-?[0-9]{1,9}) (-?[0-9]{1,9})", place)
-            if match is None or len(fields) != 5:
-                raise InputError(
-                    f"{called(path)}:{number}: '{shown(line)}' is no edit, expected "
-                    f"`A 3 4|||type|||correction|||REQUIRED|||-NONE-|||0`"
-                )
-            first, last = int(match[1]), int(match[2])
-            annotator_edits = edits.setdefault(fields[-1].strip(), [])
-            if fields[0] == "noop" or first < 0:
-                continue
-            if not first <= last <= len(words):
-                raise InputError(
-                    f"{called(path)}:{number}: positions {first} to {last}, the sentence has "
-                    f"{counted(len(words), 'word')}"
-                )
-            texts = ["" if text == "-NONE-" else text.strip() for text in fields[1].split(OR)]
-            annotator_edits.append((first, last, texts))
-        else:
-            raise InputError(
-                f"{called(path)}:{number}: '{shown(line)}', expected `S` and a sentence, then "
-                f"lines `A` of its edits, then an empty line"
-            )
-    if not sizes:
-        raise InputError(f"{called(path)}: no sentence; expected an M2 file")
-    return References(Texts.from_lines(rows, vocabulary), offsets_of(sizes))
 
 
 def no_references(

@@ -13,6 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from portmert.metrics._base import Texts
+
 from ..base.columns import DROP, column_of, skipped, unordered
 from ..base.errors import InputError, counted
 from ..base.files import Lines, TextFile, called, each_line, file_digest, read_lines, text_digest
@@ -24,6 +26,8 @@ _ID = re.compile(r"[0-9]{1,9}|(?=[^0-9]*[0-9])(?=.*[^\W0-9]|.*-).+")
 """A word that may be an id."""
 _TRN = re.compile(r"(.*?)\s*\(([^\s()]*[0-9][^\s()]*)\)\s*")
 """A line of sclite's form: a text and the id in brackets."""
+GOLD = "\x02m2"
+"""What begins a row of gold edits."""
 _FEW = 2
 """Lines that may begin with 0, 1 and so on by chance."""
 
@@ -294,6 +298,11 @@ def _check_columns(texts: Sequence[TextFile]) -> None:
 def is_gold(text: TextFile) -> bool:
     """Return whether a file is one of gold edits, by its name."""
     return re.search(r"\.m2(?:\.(?:gz|bz2|xz|zst))?$", str(text)) is not None
+
+
+def has_gold(references: Texts) -> bool:
+    """Return whether references are rows of gold edits."""
+    return bool(references.tokens.lengths[:1].any()) and references.words(0)[0] == GOLD
 
 
 def warn_ids_alone(text: LinesById, text_without: TextFile) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import SYNTAX, Batch, FloatArray, IntArray, Metric, Need
-from portmert.metrics._m2 import has_gold
 
 from ..base.context import current
 from ..base.errors import InputError, ProgramError, ScoreError, counted
 from ..base.threads import each, raise_if_cancelled
 from . import text_checks
 from .corpus import first_outside
+from .joining import has_gold
 from .text_pipeline import unknown_tokens, untokenised
 
 HYPOTHESES_PER_CHUNK = 8192

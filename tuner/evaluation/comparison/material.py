@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Batch, Texts, Vocabulary
-from portmert.metrics._m2 import corrected, has_gold
 
 from ...base import options
 from ...base.errors import ConfigError, InputError, counted, faults_at
 from ...base.warn import warn
+from ...families import provided
 from ...nbest.check import check_links
 from ...nbest.read import read_nbest
 from ...texts import corpus, prepare
+from ...texts.joining import has_gold
 from ...texts.links import Linker
 from .systems import NamedSystem, Output, TestFiles
 
@@ -152,6 +153,7 @@ class Material:
         texts = self.references.texts
         if not has_gold(texts):
             return self
+        corrected = provided("portmert.gold_edits", "corrected")
         lines = [corrected(texts.words(row)) for row in range(len(texts))]
         references = Texts.from_lines(lines, texts.vocabulary)
         return replace(self, references=replace(self.references, texts=references))

@@ -5,8 +5,8 @@ After Dahlmeier and Ng (2012): docs/metrics/m2.md.
 
 import numpy as np
 
-from .._base import FloatArray, IntArray, TokenArray
-from .compiled import Segments, helper, kernel, longest_row
+from portmert.metrics._base import FloatArray, IntArray, TokenArray
+from portmert.metrics.kernels.compiled import Segments, helper, kernel, longest_row
 
 DIAGONAL, DELETED, INSERTED = 1, 2, 4
 """The last step of a cheapest path to a place of the lattice, as bits."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import portmert
-from portmert.metrics._m2 import M2, corrected, gold_of, gold_row
+from portmert.extensions.m2.m2 import M2, corrected, gold_of, gold_row
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.cli import main
 from tests.oracles.m2 import max_match

@@ -7,18 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
-from ._base import Batch, FloatArray, Metric, Texts, offsets_of
-from ._shared import best_reference, each_reference, named, quotient, segments_of
-from .kernels.m2 import matched_edits
+from portmert.metrics._base import Batch, FloatArray, Metric, Texts, Vocabulary, offsets_of
+from portmert.metrics._shared import best_reference, each_reference, named, quotient, segments_of
+from portmert.tuner.base.errors import ConfigError, faults_at
+from portmert.tuner.base.options import exists, path, split
+from portmert.tuner.texts.joining import GOLD
+from portmert.tuner.texts.statistics import compute_stats
 
-GOLD, BARS, OR = "\x02m2", "|||", "||"
-"""What begins a row of gold edits, what stands before each, and between its corrections."""
+from ._m2_kernels import matched_edits
+
+BARS, OR = "|||", "||"
+"""What stands before a gold edit, and between its corrections."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,21 @@ class M2(Metric):
     signed_if_changed: ClassVar[frozenset[str]] = frozenset({"beta", "level"})
     source: ClassVar[str] = "Dahlmeier and Ng, NAACL 2012; m2scorer 3.2"
     reads_gold: ClassVar[bool] = True
+
+    @classmethod
+    def written(cls, argument: str) -> Self:
+        """Return the metric of `FILE,beta=1,level=0.5`; each part may be left out."""
+        gold, values = None, {}
+        with faults_at("metric m2", (ValueError, ConfigError), ConfigError):
+            for part in split(argument, ",") if argument else ():
+                name, equals, value = part.partition("=")
+                if equals and name in ("beta", "level") and not exists(part):
+                    values[name] = value
+                elif gold is None:
+                    gold = path(part)
+                else:
+                    raise ConfigError(f"'{part}', expected one FILE, beta=NUMBER, level=NUMBER")
+            return cls(gold, **values)  # type: ignore[arg-type]  # read as numbers by pydantic
 
     @property
     def own_references(self) -> Path | None:  # type: ignore[override]
@@ -140,11 +160,6 @@ def gold_of(row: Sequence[str]) -> tuple[int, list[tuple[int, int, int, int, int
     return length, corrections
 
 
-def has_gold(references: Texts) -> bool:
-    """Return whether references are rows of gold edits."""
-    return bool(references.tokens.lengths[:1].any()) and references.words(0)[0] == GOLD
-
-
 def corrected(row: Sequence[str]) -> str:
     """Return the source of a row of gold edits with the first correction of each edit."""
     length, edits = gold_of(row)
@@ -168,3 +183,11 @@ def gold_row(source: Sequence[str], edits: Sequence[tuple[int, int, Sequence[str
     """
     parts = [f"{BARS} {first} {last} {f' {OR} '.join(texts)}" for first, last, texts in edits]
     return " ".join([GOLD, str(len(source)), *source, *parts])
+
+
+def warm_up() -> None:
+    """Count two corrections, so that the kernel is compiled."""
+    vocabulary = Vocabulary()
+    gold = Texts.from_lines([gold_row(["a"], [(0, 1, ["b"])])], vocabulary)
+    hypotheses = Texts.from_lines(["a b", "b"], vocabulary)
+    compute_stats(M2(), Batch(hypotheses, np.array([0, 2]), gold, np.array([0, 1])))
