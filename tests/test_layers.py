@@ -97,7 +97,7 @@ def test_what_is_installed_registers_what_pyproject_names():
 
 def test_every_extension_names_its_page_of_the_guide():
     for path in (ROOT / "extensions").glob("*/__init__.py"):
-        (page,) = re.findall(r"docs/[a-z/-]+\.md", ast.get_docstring(parsed(path)))
+        (page,) = re.findall(r"docs/[a-z0-9/-]+\.md", ast.get_docstring(parsed(path)))
         assert (ROOT / page).is_file(), path
 
 

@@ -38,7 +38,7 @@ SENNA = Form("SENNA", 0, 1, -1, 4, 5)
 _IOBES = {"B": "({}*", "I": "*", "E": "*)", "S": "({}*)", "O": "*"}
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """The columns of a word, and its line, from 1."""
 
     line: int
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 def read(lines: Sequence[str]) -> Iterator[_meaning.Analysed]:
     """Yield the sentences of a file; raise `Fault` where a line is wrong."""
     for paragraph in _meaning.paragraphs(lines, "#"):  # `#begin document` too
-        form, rows = UP, list[Row]()
+        form, rows = UP, list[TokenRow]()
         for number, line in paragraph:
             if not rows:
                 form = _form(number, line)
@@ -61,7 +61,7 @@ def read(lines: Sequence[str]) -> Iterator[_meaning.Analysed]:
                     f"{counted(len(columns), 'column')}, line {rows[0].line} has "
                     f"{len(rows[0].columns)}; is the file cut off?",
                 )
-            rows.append(Row(number, columns))
+            rows.append(TokenRow(number, columns))
         if rows:
             yield _sentence(form, rows)
 
@@ -89,7 +89,7 @@ _UNKNOWN = (
 )
 
 
-def _with_predicates(rows: list[Row]) -> Form:
+def _with_predicates(rows: list[TokenRow]) -> Form:
     """Return the form of CoNLL-2005 in which each predicate has its column of arguments."""
     width = len(rows[0].columns)
     for place in range(1, width):
@@ -105,7 +105,7 @@ def _with_predicates(rows: list[Row]) -> Form:
     raise Fault(rows[0].line, _UNKNOWN)
 
 
-def _with_brackets(rows: list[Row]) -> list[Row]:
+def _with_brackets(rows: list[TokenRow]) -> list[TokenRow]:
     """Return rows of SENNA with brackets; a last column of syntax has them and is left out."""
     has_tree = all("*" in row.columns[-1] for row in rows)
     bracketed = []
@@ -115,11 +115,11 @@ def _with_brackets(rows: list[Row]) -> list[Row]:
             if argument[:1] not in _IOBES:
                 raise Fault(line, f"'{argument}', expected B-A0, I-A0, E-A0, S-A0 or O")
         spans = [_IOBES[argument[0]].format(argument[2:]) for argument in arguments]
-        bracketed.append(Row(line, [*columns[: SENNA.first], *spans]))
+        bracketed.append(TokenRow(line, [*columns[: SENNA.first], *spans]))
     return bracketed
 
 
-def _sentence(form: Form, rows: list[Row]) -> _meaning.Analysed:
+def _sentence(form: Form, rows: list[TokenRow]) -> _meaning.Analysed:
     if form is SENNA:
         rows = _with_brackets(rows)
     elif form is CONLL_2005:
@@ -138,7 +138,7 @@ def _sentence(form: Form, rows: list[Row]) -> _meaning.Analysed:
     )
 
 
-def _by_heads(form: Form, rows: list[Row]) -> Iterator[_meaning.Proposition]:
+def _by_heads(form: Form, rows: list[TokenRow]) -> Iterator[_meaning.Proposition]:
     predicates = [
         place for place, row in enumerate(rows) if row.columns[form.predicate] not in NOTHING
     ]
@@ -186,7 +186,7 @@ def _span(below: list[list[int]], place: int, without: int) -> tuple[int, ...]:
 
 
 def _by_spans(
-    form: Form, rows: list[Row], words: tuple[str, ...]
+    form: Form, rows: list[TokenRow], words: tuple[str, ...]
 ) -> Iterator[_meaning.Proposition]:
     for column in range(form.first, len(rows[0].columns) - form.last_columns):
         opened: list[tuple[str, int, int]] = []
