@@ -9,6 +9,7 @@ import json
 import random
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,10 @@ import pytest
 import portmert
 from portmert.tuner.nbest.model import best_hypotheses
 from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.runs import loop
+from portmert.tuner.runs.scorer import held_out_split
+from portmert.tuner.search.weight_search import find_weights
+from portmert.tuner.weights.feature_weights import FeatureWeights
 from portmert.tuner.weights.weights_file import read_weights_file
 from tests.support.cli import fault, run
 from tests.support.places import INVENTED
@@ -68,6 +73,19 @@ def test_optimize_with_a_length_penalty(tmp_path):
     assert stored["score"] == pytest.approx(anew(out), abs=1e-12)
 
 
+def test_optimize_on_changed_texts(tmp_path):
+    out = tmp_path / "weights"
+    result = run("optimize", *words(LISTS), "--ref", REF, "--metric", "bleu", *QUICK, "--out", out,
+                 "--text", "lowercase,13a", "--json")  # fmt: skip
+    document = json.loads(result.stdout)
+    printed_out = tmp_path / "printed"
+    printed_out.write_text(json.dumps({"weights": document["weights"]}))
+    for path in (out, printed_out):
+        chosen = portmert.rerank(portmert.Lists.read(list(LISTS)), path)
+        score = portmert.score(list(chosen.lines), [REF], metric="bleu", text="lowercase,13a")
+        assert document["final_score"] == pytest.approx(score.score, abs=1e-12)
+
+
 def test_records():
     lists = portmert.Lists.read(list(LISTS))
     nbest = lists.nbest
@@ -99,28 +117,64 @@ def test_moses_dat(tmp_path):
     assert printed(result) == round(100 * stored, 2)
 
 
-def mert_moses(folder, *options):
-    return run("mert-moses", RECORDED / "dev.src", REF, RECORDED / "recorded_moses",
-               RECORDED / "moses.ini", "--working-dir", folder, "--decoder-flags=-v 0",
+def mert_moses(folder, *options, ini=RECORDED / "moses.ini"):
+    return run("mert-moses", RECORDED / "dev.src", REF, RECORDED / "recorded_moses", ini,
+               "--working-dir", folder, "--decoder-flags=-v 0",
                "--no-filter-phrase-table", "--nbest=15", "--predictable-seeds",
                "--maximum-iterations=2", *options)  # fmt: skip
+
+
+POWELL = "--mertargs=--type powell --set searches_per_feature=20 --set restarts={}"
+BY_DEFAULT = f"--mertargs={' '.join(f'--set {setting}' for setting in BAGGED)}"
+
+
+def stored_by_mert_moses(folder):
+    """Return the score in moses.ini; it must be the score of its weights on the folder's lists."""
+    ini = (folder / "moses.ini").read_text()
+    stored = float(re.search(r"# BLEU ([\d.]+) on dev", ini)[1])
+    lists = sorted(folder.glob("*.best15.out.gz"))
+    assert stored == pytest.approx(anew(folder / "moses.ini", lists), abs=1e-6)
+    return stored
 
 
 @pytest.mark.parametrize(
     "how",
     [
-        "--mertargs=--type powell --set searches_per_feature=20 --set restarts=1",
-        f"--mertargs={' '.join(f'--set {setting}' for setting in BAGGED)}",
+        [POWELL.format(1)],
+        [BY_DEFAULT],
+        [POWELL.format(1), "--return-best-dev"],
+        [BY_DEFAULT, "--return-best-dev"],
+        [POWELL.format(3), "--historic-bests"],
+        [POWELL.format(1), "--historic-interpolation=0.5", "--maximum-iterations=4"],
     ],
 )
 def test_mert_moses(tmp_path, how):
+    result = mert_moses(tmp_path / "work", *how)
+    stored = stored_by_mert_moses(tmp_path / "work")
+    if not {"--return-best-dev", "--historic-interpolation=0.5"} & {*how}:
+        assert f"=> {stored:.6f}" in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("how", [POWELL.format(1), BY_DEFAULT])
+def test_mert_moses_that_goes_on(tmp_path, how):
+    for name, record in (("ours", True), ("of-perl", False)):
+        folder = tmp_path / name
+        mert_moses(folder, how, "--maximum-iterations=1")
+        if not record:  # what mert-moses.pl leaves
+            (folder / "run1.portmert.json").unlink()
+        mert_moses(folder, how, "--continue")
+        stored_by_mert_moses(folder)
+
+
+def test_mert_moses_with_replicas(tmp_path):
     folder = tmp_path / "work"
-    result = mert_moses(folder, how)
-    ini = (folder / "moses.ini").read_text()
-    stored = float(re.search(r"# BLEU ([\d.]+) on dev", ini)[1])
-    lists = [folder / f"run{n}.best15.out.gz" for n in (1, 2)]
-    assert stored == pytest.approx(anew(folder / "moses.ini", lists), abs=1e-6)
-    assert f"=> {stored:.6f}" in result.stdout + result.stderr
+    mert_moses(folder, POWELL.format(1), "--replicas=2")
+    document = json.loads((folder / "result.json").read_text())
+    average = stored_by_mert_moses(folder)
+    assert document["average"]["dev_score"] == pytest.approx(average, abs=1e-6)
+    for row in document["replicas"]:
+        stored = stored_by_mert_moses(folder / row["folder"])
+        assert row["dev_score"] == pytest.approx(stored, abs=1e-6)
 
 
 CONFIG = """
@@ -165,6 +219,43 @@ def test_tune(tmp_path, decoder, search):
         assert stored == pytest.approx(anew(tmp_path / "run" / "decoder.config"), abs=1e-12)
 
 
+def tuned(tmp_path, *options):
+    """Tune with the recorded decoder; return the folder of the run and what result.json says."""
+    if not (tmp_path / "recorded").exists():
+        shutil.copytree(RECORDED, tmp_path / "recorded")
+    path = tmp_path / "tune.toml"
+    path.write_text(CONFIG.format(search=SEARCHES[0], decoder=DECODERS["recorded"]))
+    run("tune", path, *options)
+    return tmp_path / "run", json.loads((tmp_path / "run" / "result.json").read_text())
+
+
+def test_tune_that_goes_on(tmp_path):
+    folder, whole = tuned(tmp_path)
+    shutil.rmtree(folder / "iteration-02")
+    for name in ("result.json", "weights.json", "decoder.config"):
+        (folder / name).unlink()
+    folder, document = tuned(tmp_path)
+    assert document == whole
+    assert document["dev_score"] == pytest.approx(anew(folder / "weights.json"), abs=1e-12)
+
+
+def test_tune_with_replicas(tmp_path):
+    folder, _ = tuned(tmp_path, "--set", "tune.replicas=2")
+    _check_replicas(folder, anew)
+
+
+def test_tune_with_segments_held_out(tmp_path):
+    folder, document = tuned(tmp_path, "--set", "tune.held_out=0.25")
+    chosen = portmert.rerank(portmert.Lists.read(list(LISTS)), folder / "weights.json").lines
+    references = REF.read_text().splitlines()
+    parts = held_out_split(len(references), 0.25, 1)
+    for part, key in zip(parts, ("dev_score", "held_out_score"), strict=True):
+        texts = ([lines[place] for place in part] for lines in (chosen, references))
+        outputs, expected = texts
+        score = portmert.score(outputs, [expected], metric="bleu").score
+        assert document[key] == pytest.approx(score, abs=1e-12)
+
+
 def test_rerank_tune(tmp_path):
     out = tmp_path / "out"
     run("rerank-tune", *words(LISTS[:1]), "--ref", REF, "--metric", "bleu", *QUICK, "--out-dir",
@@ -183,6 +274,91 @@ def _check_replicas(out, score):
     for replica in document["replicas"]:
         weights = out / replica["folder"] / "weights.json"
         assert replica["dev_score"] == pytest.approx(score(weights), abs=1e-12)
+
+
+# Weights that stand on a tie, or that are worse than nothing, are never written without a word.
+
+TIED = {"WordPenalty0": -1.0, "LM0": 0.0, "PhrasePenalty0": 0.0, "Distortion0": 0.0,
+        "SegLenDiff0": 0.0, "PhraseTS0": 0.0, "PhraseST0": 0.0,
+        "SentenceLength0": 0.0}  # fmt: skip
+"""Under these all hypotheses of one length are equal, whatever the last of them is."""
+FIXED = [name for name in TIED if name != "SentenceLength0"]
+
+
+def by_lists(folder, lists):
+    """Return the commands that search on lists, each with what it needs."""
+    (folder / "start").write_text(json.dumps({"weights": TIED}))
+    how = ["--metric", "bleu", *QUICK, "--weights", folder / "start"]
+    how += [word for name in FIXED for word in ("--fix", name)]
+    given, out = [*words(lists), "--ref", REF], folder / "out"
+    return {
+        "optimize": ["optimize", *given, *how, "--out", out],
+        "replicas": ["optimize", *given, *how, "--replicas", 2, "--out-dir", out],
+        "rerank-tune": ["rerank-tune", *given, *how, "--replicas", 2, "--out-dir", out,
+                        "--test-nbest", lists[0], "--test-ref", REF],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("door", ["optimize", "replicas", "rerank-tune"])
+def test_lists_whose_order_decides_between_equal_scores(tmp_path, door):
+    assert "the weights stand on a tie" in run(*by_lists(tmp_path, LISTS)[door]).stderr
+
+
+def firsts(folder):
+    """Write the first hypotheses of the first list as the reference: nothing is better."""
+    lists = portmert.Lists.read([LISTS[0]])
+    texts = lists.nbest.texts
+    lines = (" ".join(texts.words(row)) for row in lists.nbest.offsets[:-1])
+    (folder / "firsts").write_text("".join(f"{line}\n" for line in lines))
+    return folder / "firsts"
+
+
+@pytest.mark.parametrize("door", ["optimize", "replicas", "rerank-tune"])
+def test_weights_that_are_worse_than_the_order_of_the_lists(tmp_path, door):
+    first = firsts(tmp_path)
+    command = [first if word is REF else word for word in by_lists(tmp_path, LISTS[:1])[door]]
+    said = run(*command).stderr
+    assert re.search(r"under these weights bleu is \d+\.\d+, and 100\.00 in the order", said)
+
+
+def test_a_decoder_that_was_better_under_its_start_weights(tmp_path, monkeypatch):
+    def backwards(*arguments, **options):
+        found = find_weights(*arguments, **options)
+        return replace(found, weights=found.weights.towards(FeatureWeights({}), 2.0))
+
+    monkeypatch.setattr(loop, "find_weights", backwards)
+    result = mert_moses(tmp_path / "work", POWELL.format(1), "--maximum-iterations=1")
+    said = r"warning: gain over the start weights: -\d+\.\d+.*; the start weights are better"
+    assert re.search(said, result.stderr)
+    stored_by_mert_moses(tmp_path / "work")
+
+
+def with_tied_weights(folder):
+    shutil.copytree(RECORDED, folder)
+    ini = folder / "moses.ini"
+    text = ini.read_text()
+    for name, value in TIED.items():
+        text = re.sub(rf"{name}= .*", f"{name}= {value}", text)
+    ini.write_text(text)
+
+
+def test_decoders_whose_lists_order_equal_scores(tmp_path):
+    with_tied_weights(tmp_path / "recorded")
+    active = "--activate-features=SentenceLength0_0"
+    ini, folder = tmp_path / "recorded" / "moses.ini", tmp_path / "work"
+    result = mert_moses(folder, POWELL.format(1), active, ini=ini)
+    assert "the weights stand on a tie" in result.stderr
+    dat = ["--features-dat", folder / "run1.features.dat", "--scores-dat",
+           folder / "run1.scores.dat"]  # fmt: skip
+    (tmp_path / "start").write_text(json.dumps({"weights": TIED}))
+    fixed = [word for name in FIXED for word in ("--fix", name)]
+    result = run("optimize-dat", "--metric", "bleu", *dat, *QUICK, *fixed, "--weights",
+                 tmp_path / "start", "--out", tmp_path / "out")  # fmt: skip
+    assert "the weights stand on a tie" in result.stderr
+    path = tmp_path / "tune.toml"
+    config = CONFIG.format(search=SEARCHES[0], decoder=DECODERS["moses"])
+    path.write_text(f"{config}\n[constraints]\nfixed = {json.dumps(FIXED)}\n")
+    assert "the weights stand on a tie" in run("tune", path).stderr
 
 
 # Search graphs.

@@ -320,8 +320,9 @@ class _Run(Loop[_StepLists]):
             notice(f"copying weights from best iteration ({step}, {tuned.score}) to moses.ini")
         if self.equals_start:
             notice(EQUALS_START)
-        elif self.optimizer.holds_out:
-            notice(gain_line(chosen, self.gain(iterations[0], chosen), self.metric))
+        else:
+            gain = self.gain(iterations[0], chosen)
+            (warn if gain[0] < 0 else notice)(gain_line(chosen, gain, self.metric))
         self.files.write(FINISHED, f"{self.finished}\n")
         return tuned._replace(best=chosen, stopped=stopped, has_unlisted=self.checker.has_unlisted)
 

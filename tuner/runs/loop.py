@@ -288,16 +288,12 @@ class Loop(ABC, Generic[Lists]):
         if promise is None or promise.is_kept:
             return
         scores, before = (self.scores_of(iteration.number) for iteration in iterations[:-3:-1])
+        if scores.fault:  # which says that the decoder chose by other weights
+            return
         is_same = (scores.dev_score, scores.without) == (before.dev_score, before.without)
-        line = cause(
-            promise,
-            self.metric,
-            has_fault=bool(scores.fault),
-            new_share=scores.new_outputs,
-            is_same=is_same,
-        )
+        line = cause(promise, self.metric, new_share=scores.new_outputs, is_same=is_same)
         line = f"iteration {iterations[-1].number}: {promise.text(self.metric)}: {line}"
-        if scores.new_outputs and not is_same and not scores.fault:  # as in any tuning
+        if scores.new_outputs and not is_same:  # as in any tuning
             notice(line)
             return
         self.doubts.append(line)

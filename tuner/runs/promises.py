@@ -56,22 +56,16 @@ def promise_of(predicted: tuple[float, FloatArray], decoded: tuple[float, FloatA
     return Promise(predicted[0], decoded[0], error)
 
 
-def cause(
-    promise: Promise, metric: Metric, *, has_fault: bool = False, new_share: float, is_same: bool
-) -> str:
+def cause(promise: Promise, metric: Metric, *, new_share: float, is_same: bool) -> str:
     """Return the likely cause why a promise was not kept.
 
     Parameters
     ----------
-    has_fault
-        Whether the decoder's scores are wrong, of which `nbest.check.score_fault` has warned.
     new_share
         The share of segments whose output was in no list before.
     is_same
         Whether the output is what the weights before gave, though the lists promised another.
     """
-    if has_fault:
-        return "the decoder chose by other weights, as the scores in its list show"
     if is_same:
         return "the output did not change with the weights: do they reach the decoder?"
     is_lower = metric.oriented(promise.decoded) < metric.oriented(promise.predicted)

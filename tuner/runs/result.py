@@ -194,7 +194,8 @@ def gain_line(best: Iteration, gain: tuple[float, float | None], metric: Metric)
     spread = metric.display.shown_spread
     shown = f"{'-' * (value < 0)}{spread(abs(value))}"
     shown += "" if error is None else f" ± {spread(error)}"
-    return f"gain over the start weights: {shown}, by {best.judged_by}"
+    worse = "; the start weights are better" if value < 0 else ""
+    return f"gain over the start weights: {shown}, by {best.judged_by}{worse}"
 
 
 @dataclass(frozen=True)
