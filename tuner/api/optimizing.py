@@ -32,6 +32,7 @@ from ..components.features import Feature
 from ..components.formula import Formula
 from ..executors.opening import opened
 from ..nbest.check import length_order, warn_of_few
+from ..nbest.findings import column_findings, direction_finding
 from ..nbest.model import NBest, best_hypotheses, model_scores, sparse_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
@@ -274,13 +275,9 @@ def read_dev_lists(
             read_at = time.perf_counter()
             stats = read.statistics(metric)
             _describe(metric, stats, read.nbest.offsets)
-            _check_lists(
-                lists,
-                read,
-                metric,
-                setup,
-                is_penalised=bool(length_penalty or start.length_penalty),
-            )
+            is_penalised = bool(length_penalty or start.length_penalty)
+            _check_lists(lists, read, metric, setup, is_penalised=is_penalised)
+            _check_columns(read.nbest, metric, stats)
             alphas = start.length_penalty or None if length_penalty is None else length_penalty
             yield DevLists(
                 **vars(read),
@@ -343,6 +340,19 @@ def _check_lists(
             warn(line)
 
 
+def _check_columns(nbest: NBest, metric: Metric, stats: StatTable) -> None:
+    """Warn of features that are copies or know the outcome, and of outcomes to ask about."""
+
+    def scores(rows: IntArray) -> FloatArray:
+        with np.errstate(all="ignore"):
+            return np.asarray(metric.score(stats.take(rows)), dtype=np.float64)
+
+    warn_of(column_findings(nbest, {} if stats.is_lazy else {metric.name(): scores}))
+    asked = metric.of_lists and metric.higher_is_better
+    if asked and (line := direction_finding(metric.signature)):
+        warn(line)
+
+
 def _counted_lists(
     nbest: CountedLists, metric: Metric | None, search: Search, also: Sequence[Metric]
 ) -> DevLists:
@@ -366,6 +376,7 @@ def _counted_lists(
     nbest = in_order(nbest)
     metric, stats = counted_by(nbest, metric)
     warn_of_few(len(nbest))
+    _check_columns(nbest, metric, stats)
     _describe(metric, stats, nbest.offsets)
     return DevLists(
         nbest,

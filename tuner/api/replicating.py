@@ -28,6 +28,7 @@ from ..base.threads import Team
 from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..components.features import Feature
+from ..nbest.findings import overlap_finding
 from ..nbest.model import NBest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
@@ -139,11 +140,11 @@ def replicate(
                 f"--length-penalty {search.get('length_penalty')}` finds it, then give it here"
             )
         prints = _fingerprint(dev, data, dev_lists, tests)
-        _check_unseen(prints)
         of_graphs = tests if tests is not None and tests.strings is not None else None
         test_set = read_test_lists(dev, None if of_graphs else tests)
         if of_graphs:
             _check_same_features(dev.nbest, of_graphs.nbest)
+        _check_unseen(dev.nbest, None if tests is None else tests.nbest, prints)
         texts = _texts_in_order(dev_lists, tests)
         for key, contents in texts.items():
             digests = [text_digest(text) for text in contents]
@@ -164,15 +165,15 @@ def replicate(
             return run.finish(numbers, baselines=baselines)
 
 
-def _check_unseen(prints: Mapping[str, str]) -> None:
-    """Warn of a test set that is the one tuned on."""
-    for key in ("lists", "references"):
-        if prints[f"data.{key}"] == prints[f"data.test_{key}"] != "[]":
-            warn(
-                f"the {key} of the test set are those tuned on: the scores of the test set "
-                f"say nothing of unseen text"
-            )
-            break
+def _check_unseen(dev: NBest, test: NBest | None, prints: Mapping[str, str]) -> None:
+    """Warn of a test set of which a part was tuned on."""
+    if prints["data.references"] == prints["data.test_references"] != "[]":
+        warn(
+            "the references of the test set are those tuned on: the scores of the test set say "
+            "nothing of unseen text"
+        )
+    elif test is not None and (line := overlap_finding(dev, test)):
+        warn(line)
 
 
 def _texts_in_order(lists: Lists, test: Lists | None) -> dict[str, tuple[str, ...]]:

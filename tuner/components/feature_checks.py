@@ -1,4 +1,4 @@
-"""What looks wrong about features that a user adds: copies, and functions of the references."""
+"""What looks wrong about features that a user adds: functions of the references."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,8 +35,6 @@ def doubtful_features(
 ) -> list[str]:
     """Return what looks wrong about added features, a line each.
 
-    A feature that is constant within each segment is told where it is read.
-
     Parameters
     ----------
     features
@@ -49,27 +47,10 @@ def doubtful_features(
         The metric tuned on.
     """
     columns = [name for name, size in nbest.feature_names for _ in range(size)]
-    spread = nbest.features.std(axis=0)
-    added = {
-        columns.index(feature.name): feature for feature in features if feature.name in columns
-    }
-    lines = []
-    for place in added:
-        for column in range(len(columns)):
-            if column == place or (column in added and column > place):
-                continue
-            if min(spread[place], spread[column]) > 0 and _alike(
-                nbest.features[:, place], nbest.features[:, column], 1 - 1e-9
-            ):
-                lines.append(
-                    f"feature {columns[place]} is a copy of {columns[column]}, but for its scale: "
-                    f"it adds nothing; leave one of them out"
-                )
-                break
     # Lengths and the like are computed from the lists alone.
-    read = {columns[place]: place for place, feature in added.items() if feature.files}
-    return lines + _functions_of_references(
-        {name: nbest.features[:, place] for name, place in read.items()},
+    read = [feature.name for feature in features if feature.files and feature.name in columns]
+    return _functions_of_references(
+        {name: nbest.features[:, columns.index(name)] for name in read},
         batch,
         [metric, *(registry.metric(feature.metric) for feature in features if feature.metric)],
     )

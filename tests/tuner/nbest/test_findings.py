@@ -1,0 +1,153 @@
+"""What looks wrong about lists is told, and clean lists are let be."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import portmert
+from portmert.metrics._base import Vocabulary
+from portmert.tuner.nbest.findings import (
+    column_findings,
+    concordance,
+    direction_finding,
+    overlap_finding,
+)
+from portmert.tuner.nbest.model import featured, segments_taken
+from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.tuner.nbest.read import read_nbest
+
+DATA = Path(__file__).parents[4] / "shared/data"
+SEGMENTS, SIZE = 60, 5
+OFFSETS = np.arange(SEGMENTS + 1) * SIZE
+
+
+def lists_of(columns):
+    names = tuple((name, 1) for name in columns)
+    return featured(np.asfortranarray(np.stack([*columns.values()], axis=1)), OFFSETS, names)
+
+
+@pytest.fixture
+def columns():
+    rng = np.random.default_rng(3)
+    return {name: rng.standard_normal(SEGMENTS * SIZE) for name in ("judge", "length")}
+
+
+def test_clean_columns_are_let_be(columns):
+    right = (columns["judge"] > 0).astype(float)
+    right[::3] = 1 - right[::3]
+    assert column_findings(lists_of(columns), {"right": right.__getitem__}) == []
+
+
+def test_constants_and_copies_are_told(columns):
+    of_segments = np.repeat(np.arange(SEGMENTS), SIZE)
+    columns |= {"flat": of_segments * 1.5, "copy": 7 * of_segments - 2e-5 * columns["judge"]}
+    found = column_findings(lists_of(columns), {})
+    assert [line.partition(":")[0] for line in found] == [
+        "feature flat is equal for all hypotheses of a segment",
+        "feature copy is a copy of judge, but for its scale",
+    ]
+
+
+@pytest.mark.parametrize("leak", [lambda x: x, lambda x: 2 * x + 1, lambda x: -np.exp(3 * x)])
+@pytest.mark.parametrize("binary", [True, False])
+def test_features_that_know_the_outcome_are_told(columns, leak, binary):
+    outcome = np.random.default_rng(4).standard_normal(SEGMENTS * SIZE)
+    outcome = (outcome > 0).astype(float) if binary else outcome
+    columns["leak"] = leak(outcome)
+    (line,) = column_findings(lists_of(columns), {"right": outcome.__getitem__})
+    assert line.startswith("feature leak orders 100.0 % of pairs of hypotheses as right does")
+
+
+def test_concordance_by_hand():
+    # Of pairs (0, 1), (0, 2) and (1, 2) two are of different outcomes in each segment: the feature
+    # orders (1, 0) right and ties (2, 0).
+    outcome = np.tile([0.0, 1.0, 1.0], 50)
+    column = np.tile([1.0, 2.0, 1.0], 50)[:, None]
+    offsets = np.arange(51) * 3
+    assert concordance(column, outcome, offsets).tolist() == [0.75]
+    assert concordance(column[:30], outcome[:30], offsets[:11]).tolist() == [0.5]  # too few
+
+
+@pytest.mark.parametrize(
+    ("name", "is_asked"),
+    [("err", True), ("scores:d.jsonl#err", True), ("scores:d.jsonl#x.wer:id:index", True),
+     ("char_loss", True), ("correct", False), ("scores:err", True), ("scores:a#better", False),
+     ("terrible", False), ("paper", False)],
+)  # fmt: skip
+def test_directions_are_asked_for(name, is_asked):
+    assert bool(direction_finding(name)) == is_asked
+
+
+def as_text(records):
+    return portmert.Lists.from_records(records).nbest
+
+
+def records_of(rng, segments, *, values=None):
+    return [
+        {"id": f"s{n}", "text": f"{text} {k} word", "features": {"F": x, "G": 2.5}}
+        for n, text in zip(range(segments), rng.integers(10**6, size=segments), strict=True)
+        for k, x in enumerate(rng.standard_normal(4) if values is None else rng.choice(values, 4))
+    ]
+
+
+def test_shared_segments_are_told_whatever_their_ids_and_order():
+    rng = np.random.default_rng(5)
+    dev, test = records_of(rng, 80), records_of(rng, 40)
+    assert overlap_finding(as_text(dev), as_text(test)) == ""
+    renamed = [{**record, "id": f"r{record['id']}"} for record in dev[::-1][:80]]
+    line = overlap_finding(as_text(dev), as_text([*test, *renamed]))
+    assert line.startswith("20 of 60 segments of the test set (33 %) have the features of")
+    judged = [{**record, "features": {"F": 1.0, "G": k}} for k, record in enumerate(renamed)]
+    line = overlap_finding(as_text(dev), as_text([*test, *judged]))
+    assert line.startswith("20 of 60 segments of the test set (33 %) have the texts of")
+    reworded = [{**record, "text": f"{record['text']} more"} for record in renamed]
+    assert "(all) have the features of" in overlap_finding(as_text(dev), as_text(reworded))
+
+
+def test_equal_segments_by_chance_are_let_be():
+    """Two judges that give one of three marks make many segments equal."""
+    rng = np.random.default_rng(6)
+    dev, test = (as_text(records_of(rng, 100, values=[1.0, 2.0, 3.0])) for _ in range(2))
+    assert overlap_finding(dev, test) == ""
+
+
+@pytest.fixture(scope="module")
+def moses():
+    folder = DATA / "moses-ja-en/mert-bleu"
+    if not folder.is_dir():
+        pytest.skip("../shared/data/moses-ja-en is not there")
+    return folder
+
+
+@pytest.mark.slow
+def test_slices_of_real_lists_are_let_be(moses):
+    """300 slices of Moses' lists with BLEU: at most 1 % false alarms of each check."""
+    bleu, rng = (
+        portmert.tuner.components.registry.metric("bleu:smooth=add1"),
+        np.random.default_rng(1),
+    )
+    alarms = 0
+    for run in range(1, 5):
+        dat = read_dat([moses / f"run{run}.features.dat.gz"], [moses / f"run{run}.scores.dat.gz"])
+        scores = bleu.score(dat.stats)
+        assert np.ptp(scores) > 0.1
+        for _ in range(75):
+            part = rng.permutation(len(dat))[:100]
+            taken = segments_taken(dat, part)
+            rows = np.concatenate([np.arange(*dat.offsets[k : k + 2]) for k in part])
+            alarms += bool(column_findings(taken, {"bleu": scores[rows].__getitem__}))
+    assert alarms <= 3
+
+
+@pytest.mark.slow
+def test_disjoint_slices_of_real_lists_share_nothing(moses):
+    nbest = read_nbest([moses / "run4.best100.out.gz"], Vocabulary())
+    rng, alarms = np.random.default_rng(2), 0
+    for _ in range(300):
+        order = rng.permutation(len(nbest))
+        halves = order[:100], order[100:200]
+        alarms += bool(overlap_finding(*(segments_taken(nbest, half) for half in halves)))
+        mixed = np.concatenate([halves[1], order[:4]])
+        assert overlap_finding(segments_taken(nbest, halves[0]), segments_taken(nbest, mixed))
+    assert alarms <= 3
