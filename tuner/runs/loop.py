@@ -229,15 +229,16 @@ class Loop(ABC, Generic[Lists]):
 
         It is the whole way if the decoder showed no new hypothesis although a step was cut short:
         then the search has found the same weights as before, and the lists speak for them. It is
-        also the whole way if the last step made the decoder's output worse, if the weights before
-        choose no better than chance, or if the decoder cannot calculate with the weights.
+        also the whole way if the weights before choose no better than chance from all lists so
+        far, as after a step that made the output far worse, or if the decoder cannot calculate
+        with the weights.
         """
         if not self.optimizer.holds_out:
             return 1.0
         before, earlier = self.weights_of(number), self._shares(number - 1)
         is_done = not self.scores_of(number).new and is_behind(earlier)
         is_usual = _decodable(target, lists[0], setup.constraints) == target
-        if is_done or self._fell(number) or not is_usual:
+        if is_done or not is_usual:
             return 1.0
         uncounted = _uncounted(lists[0], setup.constraints)
         first, second = (counted_part(weights, *uncounted) for weights in (before, target))
@@ -267,14 +268,6 @@ class Loop(ABC, Generic[Lists]):
         total = stats_of_best(*lists, equal, self.tuned).sum(axis=0)
         is_as_good = self.metric.oriented(float(self.metric.score(total))) >= learnt
         return equal if is_as_good and not is_old else None
-
-    def _fell(self, number: int) -> bool:
-        """Return whether an iteration's output is clearly worse than the output before it."""
-        if number == 1:
-            return False
-        last, before = self.scores_of(number), self.scores_of(number - 1)
-        change = self.metric.oriented(last.dev_score) - self.metric.oriented(before.dev_score)
-        return change < -error_without_folds(np.array(last.without) - before.without)
 
     def _shares(self, count: int) -> list[float]:
         """Return the shares of the first steps."""
