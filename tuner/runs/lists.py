@@ -60,7 +60,8 @@ class ListMerger(MergedLists):
                 origin=origin.name,
                 is_hiding=self.evaluator.experiment.decoder.hides_features,
             )
-            last = replace(checked, model_scores=checked.unlisted)  # which stay when lists merge
+            # Model scores stay when lists merge. Where nothing is hidden, the rest is rounding.
+            last = replace(checked, model_scores=checked.unlisted, unlisted=checked.unlisted[:0])
             if self._merged is not None:
                 self.new_outputs = new_outputs(self._merged, last)
             self._merged = last if self._merged is None else merge([self._merged, last])
