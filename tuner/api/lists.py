@@ -16,14 +16,16 @@ from portmert.metrics._base import IntArray, Metric, Vocabulary
 from ..base.arguments import checked
 from ..base.columns import in_natural_order, unordered
 from ..base.errors import ConfigError, InputError
+from ..base.frames import Frame
 from ..base.options import file_key
 from ..base.warn import notices_behind
 from ..components import registry
-from ..components.external import with_outcomes
+from ..components.external import Outcome, with_outcomes
 from ..components.features import Feature, with_features
-from ..families import provided
+from ..families import names, provided
 from ..nbest import check, systems
 from ..nbest import read as files
+from ..nbest.frame_lists import MISSING, FrameColumns, Missing, lists_of_frame
 from ..nbest.list_source import ListSource
 from ..nbest.model import NBest, best_hypotheses
 from ..nbest.moses_dat import DatLists, read_dat
@@ -37,11 +39,14 @@ from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import FeatureNames, FeatureWeights
 from . import texts
 from .known_statistics import ArrayLists, CountedLists, lists_of_arrays
 from .segments import ListsAsRead, Sides
 from .texts import PathLike, TextLike, text_files
+
+MetricLike = str | Metric
+"""A metric as public functions take it."""
 
 
 class ReadOptions(TypedDict, total=False):
@@ -80,8 +85,9 @@ class Original(NamedTuple):
 class Lists:
     r"""N-best lists with their references and text steps.
 
-    Make one with `Lists.read`, `Lists.from_graphs`, `Lists.from_records`, `Lists.from_arrays` or
-    `Lists.read_dat`, and pass it to `optimize`, `crossval`, `rerank` and so on.
+    Make one with `Lists.read`, `Lists.from_graphs`, `Lists.from_records`, `Lists.from_frame`,
+    `Lists.from_arrays` or `Lists.read_dat`, and pass it to `optimize`, `crossval`, `rerank` and
+    so on.
 
     Parameters
     ----------
@@ -167,6 +173,7 @@ class Lists:
     annotation_cache: PathLike | None = None
     in_memory: NBest | ListFile | ListSource | None = field(default=None, kw_only=True)
     origin: Lists | None = field(default=None, kw_only=True)
+    columns: FrameColumns | None = field(default=None, kw_only=True)
 
     @classmethod
     @checked
@@ -217,6 +224,63 @@ class Lists:
         ('if a:\n    b',)
         """
         return cls(in_memory=records_file(records), **options)
+
+    @classmethod
+    @checked
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        segment: str,
+        features: Sequence[str],
+        outcomes: Sequence[str] = (),
+        index: str | None = None,
+        text: str | None = None,
+        missing: Missing = "error",
+        refs: Sequence[TextLike] | PathLike = (),
+    ) -> Lists:
+        """Take hypotheses from a data frame with a row for each, by the names of its columns.
+
+        Parameters
+        ----------
+        frame
+            A data frame of pandas, polars or Arrow, or a dict of columns.
+        segment
+            Ids of segments: texts or whole numbers.
+        features
+            Numbers; `-NAME` is the column NAME negated, for numbers where less is better.
+        outcomes
+            What is known of each hypothesis, such as right or wrong; their names are metrics of
+            these lists, with a hyphen before it if less is better: `optimize(lists, "-err")`.
+        index
+            Numbers of hypotheses in their segments, from 0 or 1. Default: the order of the rows.
+        text
+            Texts of hypotheses, which metrics of texts need. Default: none.
+        missing
+            What happens where a value is missing: an `"error"`; `"drop"` the hypothesis; leave out
+            its `"segment"`; `"impute"` the mean of the segment, with a feature NAME.missing that
+            is 1 there. Outcomes and texts are never imputed: such hypotheses are left out.
+        refs
+            The references, in the order in which segments come first, or with ids.
+
+        Raises
+        ------
+        InputError
+            A column is not there, or a value is not what it must be; says which column and row.
+
+        Examples
+        --------
+        >>> import portmert
+        >>> frame = {"q": ["a", "a", "b", "b"], "judge": [1, 2, 2, 1], "right": [0, 1, 1, 0]}
+        >>> lists = portmert.Lists.from_frame(
+        ...     frame, segment="q", features=["judge"], outcomes=["right"]
+        ... )
+        >>> portmert.optimize(lists, "right").score
+        1.0
+        """
+        columns = FrameColumns(segment, tuple(features), index, text, missing)
+        nbest = lists_of_frame(Frame.of(frame), columns, tuple(outcomes))
+        return cls(in_memory=nbest, refs=refs, columns=columns)
 
     @classmethod
     @checked
@@ -399,6 +463,8 @@ class Lists:
         inherited = {name: getattr(dev_lists, name) for name in names}
         inherited["systems"] = self.systems or dev_lists.systems
         inherited["features"] = tuple(dict.fromkeys([*self.features, *computed]))
+        if isinstance(self.in_memory, NBest) and self.columns is not None:
+            inherited["in_memory"] = _with_missing(self.in_memory, dev_lists.nbest.feature_names)
         is_like = all(getattr(self, name) == value for name, value in inherited.items())
         return self if is_like else replace(self, **inherited)
 
@@ -444,7 +510,13 @@ class Lists:
         read = self._as_read.texts
         named = [*text_files(self.refs, "references"), *([self.source] if self.source else [])]
         has_columns = any(file_key(name)[1] for name in named if isinstance(name, Path | str))
-        return self.drop_missing or has_columns or (read is not None and read.ids is not None)
+        is_cut = self.is_in_memory or self.drop_missing or has_columns
+        return is_cut or (read is not None and read.ids is not None)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the lists were made of records, arrays or frames."""
+        return self.in_memory is not None and self.strings is None
 
     @cached_property
     def pipeline(self) -> text_pipeline.TextPipeline:
@@ -528,6 +600,23 @@ class Lists:
                 lists.append(read(sources[members]))
         return systems.joined_systems(lists, [name for name, _ in groups])
 
+    def metric_of(self, metric: MetricLike) -> MetricLike:
+        """Return the outcome of these lists that a text names; else the metric as it is.
+
+        Raises
+        ------
+        ConfigError
+            The text names another metric too.
+        """
+        outcomes = self.in_memory.outcomes if isinstance(self.in_memory, NBest) else {}
+        if not isinstance(metric, str) or metric.removeprefix("-") not in outcomes:
+            return metric
+        if metric in names("metric"):
+            raise ConfigError(
+                f"'{metric}' is an outcome of the lists and a metric; rename the outcome"
+            )
+        return Outcome(metric)
+
     def scored_by(self, metrics: Iterable[Metric]) -> Lists:
         """Return the lists with the scores computed outside that metrics read.
 
@@ -597,6 +686,25 @@ class Lists:
         )
 
 
+def _with_missing(nbest: NBest, names: FeatureNames) -> NBest:
+    """Return lists with the features of others that tell of missing values, and no more of them.
+
+    Where nothing is missing in one of both sets, its lists have no such feature.
+    """
+    wanted = [name for name, _ in names if name.endswith(MISSING)]
+    columns = dict(zip([name for name, _ in nbest.feature_names], nbest.features.T, strict=True))
+    if set(wanted) == {name for name in columns if name.endswith(MISSING)}:
+        return nbest
+    zeros = np.zeros(len(nbest.features))
+    kept = {name: values for name, values in columns.items() if not name.endswith(MISSING)}
+    kept |= {name: columns.get(name, zeros) for name in wanted}
+    return replace(
+        nbest,
+        features=np.asfortranarray(np.stack([*kept.values()], axis=1)),
+        feature_names=tuple((name, 1) for name in kept),
+    )
+
+
 ListsLike = Lists | NBest | PathLike | Sequence[PathLike]
 """Lists as public functions take them: `Lists`, or names of files, read with the defaults."""
 
@@ -613,8 +721,8 @@ def as_lists(lists: ListsLike) -> Lists:
     ):
         raise ValueError(
             f"lists are given as files or as portmert.Lists, found {type(lists).__name__}; arrays "
-            f"become lists by portmert.Lists.from_arrays(features, scores=...), dicts and data "
-            f"frames by portmert.Lists.from_records"
+            f"become lists by portmert.Lists.from_arrays(features, scores=...), data frames by "
+            f"from_frame(frame, segment=..., features=[...]), dicts by from_records"
         )
     return Lists(tuple(paths))
 

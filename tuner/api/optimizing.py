@@ -477,12 +477,14 @@ def optimize(
 
         plots.form_of(Path(plot))
     begin, how = time.perf_counter(), Search.of(search)
-    tuned_metric = None if metric is None else registry.metric(metric)
-    judges = list({judge.signature: judge for judge in map(registry.metric, also)}.values())
+    dev_lists = as_lists(lists)
+    tuned_metric = None if metric is None else registry.metric(dev_lists.metric_of(metric))
+    others = [registry.metric(dev_lists.metric_of(judge)) for judge in also]
+    judges = list({judge.signature: judge for judge in others}.values())
     if tuned_metric is not None:
         remind(tuned_metric, also)
     with using(progress=progress):
-        dev_lists = with_graph_strings(as_lists(lists), tuned_metric, how)
+        dev_lists = with_graph_strings(dev_lists, tuned_metric, how)
     prepared = read_dev_lists(dev_lists, tuned_metric, how, also=judges)
     with using(progress=progress), prepared as dev:
         threads, is_parallel = current().threads, samples or dev_lists.annotator is not None

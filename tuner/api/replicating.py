@@ -27,9 +27,10 @@ from ..base.files import text_digest, write_text
 from ..base.threads import Team
 from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_of, warnings_so_far
 from ..components import registry
+from ..components.external import Outcome
 from ..components.features import Feature
 from ..nbest.findings import overlap_finding
-from ..nbest.model import NBest, taken, without_texts, write_nbest
+from ..nbest.model import NBest, digest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
 from ..runs.inputs import write_inputs
@@ -94,7 +95,7 @@ def replicate(
     Parameters
     ----------
     lists
-        The n-best lists to tune on, with references: `Lists` of files, or the names of files.
+        The n-best lists to tune on, with references: `Lists`, or the names of files.
     metric
         The metric to tune on, as in `optimize`.
     replicas
@@ -123,8 +124,9 @@ def replicate(
     PortmertError
         Lists, references and metric do not fit, or the folder is of another call.
     """
-    metric = registry.metric(metric)
-    dev_lists = as_lists(lists).scored_by([metric])
+    dev_lists = as_lists(lists)
+    metric = registry.metric(dev_lists.metric_of(metric))
+    dev_lists = dev_lists.scored_by([metric])
     tests = None if test is None else as_lists(test).like(dev_lists)
     data = _data(dev_lists, tests)
     annotator = None if dev_lists.annotator is None else registry.annotator(dev_lists.annotator)
@@ -221,19 +223,21 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
     def paths(name: str, value: Any) -> tuple[Path, ...]:
         values = (value,) if isinstance(value, Path | str) else tuple(value or ())
         if not all(isinstance(path, Path | str) for path in values):
-            raise ConfigError(f"{name}: replicas lie in a folder and name files; give files")
+            raise ConfigError(f"{name}: lists of files have {name} in files; give files")
         return tuple(map(Path, values))
 
     by_name: dict[str, Any] = {}
     for prefix, side in (("", lists), ("test_", test)):
         if side is None:
             continue
-        files = side.paths if side.strings is None else side.strings.files
-        if not files or side.counted is not None:
+        if side.counted is not None:
             raise ConfigError(
-                "replicas lie in a folder and name files: give lists in files (records as JSON "
-                "lines); optimize and crossval take records and arrays too"
+                f"{side.counted.called} have no texts to write: give an outcome of "
+                f"Lists.from_frame, or lists with texts; optimize and crossval take them"
             )
+        if side.is_in_memory:  # `with_texts` names the texts that it writes
+            continue
+        files = side.paths if side.strings is None else side.strings.files
         source = paths("the source", () if side.source is None else (side.source,))
         by_name |= {
             f"{prefix}lists": paths("lists", files),
@@ -285,6 +289,9 @@ def _fingerprint(
         contents["graphs"] = [strings.content for strings in made_of]
     for key, value in contents.items():
         prints[key] = json.dumps(content_of(value), sort_keys=True)
+    for key, item in (("lists", lists), ("test_lists", test)):
+        if item is not None and item.is_in_memory:
+            prints[f"data.{key}"] = digest(item.nbest)
     return prints
 
 
@@ -538,6 +545,7 @@ def read_test_lists(
         return None, None
     metric = dev.metric
     scorable = not metric.of_lists and (bool(lists.refs) or not metric.reads_references)
+    scorable |= isinstance(metric, Outcome) and metric.key in lists.nbest.outcomes
     read = lists.prepared([metric] if scorable else [], dev.preparation)
     _check_same_features(dev.nbest, read.nbest)
     if not scorable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,8 +17,9 @@ from portmert.metrics._base import FloatArray, IntArray, Metric, Vocabulary
 
 from ..base import arguments
 from ..base.context import Progress, using
-from ..base.errors import ConfigError, counted
+from ..base.errors import ConfigError, InputError, counted
 from ..base.files import write_text
+from ..base.frames import Frame
 from ..base.json_toml import plain, to_json
 from ..base.numbers import Positive
 from ..base.options import files as files_of
@@ -24,7 +27,7 @@ from ..base.options import written_files
 from ..base.tables import Table
 from ..base.warn import notice, notices_once, warn
 from ..components import registry
-from ..components.external import Scores
+from ..components.external import Outcome, Scores
 from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.scores import Counted, described, in_families, score_systems
 from ..evaluation.comparison.sentences import against, correction, headlines
@@ -34,6 +37,7 @@ from ..evaluation.report import Report
 from ..evaluation.significance import Resampling
 from ..nbest import check
 from ..nbest.feature_files import answers_of, numbers_of
+from ..nbest.frame_lists import FrameColumns, ranked_rows
 from ..nbest.model import NBest, model_scores
 from ..runs.inputs import read_inputs
 from ..runs.replicas import Chosen, Replicas
@@ -75,6 +79,43 @@ class RerankTuned:
     replicas: Replicas
     lines: tuple[str, ...] = field(repr=False)
     compared: Report | None = field(repr=False)
+    columns: FrameColumns | None = field(default=None, repr=False)
+
+    def score(self, frame: Any) -> Any:
+        """Return a frame of candidates with their model scores, and ranks in their segments.
+
+        Parameters
+        ----------
+        frame
+            A frame with the columns that `Lists.from_frame` took; outcomes are not needed.
+
+        Returns
+        -------
+        frame
+            The same with the columns `pm_score`, and `pm_rank` from 1; of the same kind. Where a
+            value is missing that is not imputed, the score is NaN and the rank the last.
+
+        Raises
+        ------
+        InputError
+            A column is missing, or a value is none.
+        """
+        source, _, scores, ranks = self._ranked(frame)
+        return source.with_columns({"pm_score": scores, "pm_rank": ranks})
+
+    def choose(self, frame: Any) -> Any:
+        """Return the row of the best candidate of each segment, in the order of their first rows.
+
+        See `score`.
+        """
+        source, segments, _, ranks = self._ranked(frame)
+        rows = np.flatnonzero(ranks == 1)
+        return source.rows(rows[np.argsort(segments[rows], kind="stable")].tolist())
+
+    def _ranked(self, frame: Any) -> tuple[Frame, IntArray, FloatArray, IntArray]:
+        if self.columns is None:
+            raise InputError("the lists tuned on are from no frame, so no columns are known")
+        return ranked_rows(Frame.of(frame), self.columns, self.replicas.weights)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `portmert rerank-tune --json` prints."""
@@ -152,7 +193,7 @@ def rerank_tune(
     metric: str | Metric,
     *,
     test: ListsLike,
-    out_dir: PathLike,
+    out_dir: PathLike | None = None,
     also: Sequence[str | Metric] = (),
     test_scores: Mapping[str, Files] | None = None,
     test_answers: Files = (),
@@ -179,7 +220,7 @@ def rerank_tune(
     test
         The lists to rerank, with or without references, as in `replicate`.
     out_dir : DIR
-        Folder for all results. An interrupted command continues.
+        Folder for all results. An interrupted command continues. In Python none keeps nothing.
     also : NAME[:OPTION=VALUE,...]
         Another metric to compare by; it needs references of the test set.
     test_scores : NAME=FILE[#KEY]
@@ -199,10 +240,13 @@ def rerank_tune(
     PortmertError
         As in `replicate`; or no metric can compare the outputs.
     """
-    folder, tuned_metric = Path(out_dir), registry.metric(metric)
-    dev_lists = as_lists(lists).scored_by([tuned_metric])
-    outcomes = Outcomes(test_scores or {}, test_answers)
+    kept = tempfile.TemporaryDirectory(prefix="portmert-") if out_dir is None else None
+    folder = Path(kept.name if out_dir is None and kept else str(out_dir))
+    dev_lists = as_lists(lists)
+    tuned_metric = registry.metric(dev_lists.metric_of(metric))
+    dev_lists = dev_lists.scored_by([tuned_metric])
     tests = as_lists(test).like(dev_lists)
+    outcomes = Outcomes({**_of_frame(tuned_metric, tests), **(test_scores or {})}, test_answers)
     judges = [*([] if tuned_metric.of_lists else [metric]), *also]
     if also and not tests.refs:
         raise ConfigError(
@@ -239,7 +283,16 @@ def rerank_tune(
             tuned.weights_table,
         )
     _write(folder, compared)
-    return RerankTuned(tuned, lines, compared)
+    if kept is not None:  # as long as the result, which names its files
+        weakref.finalize(tuned, kept.cleanup)
+    return RerankTuned(tuned, lines, compared, dev_lists.columns)
+
+
+def _of_frame(metric: Metric, tests: Lists) -> dict[str, Outcome]:
+    """Return the outcome tuned on, if the test lists have it too."""
+    if isinstance(metric, Outcome) and metric.key in tests.nbest.outcomes:
+        return {metric.signature: metric}
+    return {}
 
 
 def _write(folder: Path, compared: Report | None) -> None:
@@ -362,12 +415,13 @@ class Outcomes:
     Parameters
     ----------
     scores
-        Name -> files, one for each test list: a number for each hypothesis, more is better.
+        Name -> files, one for each test list: a number for each hypothesis, more is better; or an
+        outcome of the lists.
     answers
         Files, one for each test list, with the final answer of each hypothesis; or none.
     """
 
-    scores: Mapping[str, Files] = field(default_factory=dict)
+    scores: Mapping[str, Files | Outcome] = field(default_factory=dict)
     answers: Files = ()
 
     def check(self, test: Lists) -> None:
@@ -409,23 +463,32 @@ class Outcomes:
             by_name["weighted votes"] = elected(nbest, answers, weights)
         table = self._table(nbest, next(iter(self.scores)))
         start = nbest.offsets[:-1]
-        return by_name | {"oracle": oracle(table, nbest.offsets, Scores(()), start)[1]}
+        return by_name | {
+            "oracle": oracle(table, nbest.offsets, self._metric(next(iter(self.scores))), start)[1]
+        }
 
     def counted(self, test: NBest, choices: Iterable[Chosen], replicas: int) -> list[Counted]:
         """Return the statistics of all choices under each of the scores; replicas are first."""
         rows = np.stack([choice.rows for choice in choices])
         counted = []
-        for name, files in self.scores.items():
+        for name in self.scores:
             stats = self._table(test, name)[rows]
             by_system = [stats[:replicas], *stats[replicas:, np.newaxis]]
-            counted.append(Counted(name, Scores(_paths(files)), by_system))
+            counted.append(Counted(name, self._metric(name), by_system))
         return counted
 
     def _table(self, test: NBest, name: str) -> FloatArray:
         """Return the (H, 2) statistics of the test lists under one of the scores."""
-        files = _paths(self.scores[name])
-        values = numbers_of(test, files, where=f"--test-scores {name}")
+        metric = self._metric(name)
+        if isinstance(metric, Outcome):
+            values = test.outcomes[metric.key]
+        else:
+            values = numbers_of(test, metric.files, where=f"--test-scores {name}")
         return np.column_stack([values, np.ones(len(values))])
+
+    def _metric(self, name: str) -> Outcome | Scores:
+        files = self.scores[name]
+        return files if isinstance(files, Outcome) else Scores(_paths(files))
 
     def _answers(self, test: NBest) -> IntArray:
         return answers_of(test, _paths(self.answers), where="--test-answers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NoReturn
@@ -118,7 +119,7 @@ class Frame:
         """
         column, dtype = self.column(name), None
         if isinstance(self.columns, Mapping):
-            values = np.asarray(column)
+            values = _plain_array(column)
         elif (dtype := column.dtype).is_numeric() or dtype == _boolean():
             values = np.asarray(column.cast(_float()).to_numpy())
         else:
@@ -150,7 +151,10 @@ class Frame:
         column = self.column(name)
         for begin in range(0, len(self), BLOCK):
             part = column[begin : begin + BLOCK]
-            yield part.to_list() if hasattr(part, "to_list") else np.asarray(part).tolist()
+            if isinstance(part, list | tuple):
+                yield list(part)
+            else:
+                yield part.to_list() if hasattr(part, "to_list") else part.tolist()
 
     def texts(self, name: str) -> list[str | None]:
         """Return a column of texts; None where one is missing."""
@@ -218,6 +222,15 @@ class Frame:
             native = self.columns.to_native()
             return native.assign(**dict(columns))
         return self.columns.with_columns(*series).to_native()
+
+
+def _plain_array(column: Any) -> NDArray[Any]:
+    """Return a column of a mapping as numbers if all are, else as objects of Python."""
+    with suppress(ValueError):  # of lists within lists
+        values = np.asarray(column)
+        if values.dtype.kind in "biuf":
+            return values
+    return np.fromiter(column, dtype=object, count=len(column))
 
 
 def _is_nan(value: object) -> bool:

@@ -43,6 +43,8 @@ def command(*, json_out: Path | None, **values: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from ..components import registry  # noqa: PLC0415  start-up time
 
+    if values["out_dir"] is None:
+        raise click.UsageError("Missing option '--out-dir'.")
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()
     _groups.take_search(values)

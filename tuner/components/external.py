@@ -20,7 +20,7 @@ import tempfile
 import threading
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -130,6 +130,53 @@ class Scores(MeanOfScores):
         values = batch.outcomes.get(self.signature)
         if values is None:
             raise InputError("metric scores: these hypotheses are from no n-best list with scores")
+        return np.column_stack([values, np.ones(len(values))])
+
+
+class _NameOfColumn:
+    """The name of an outcome is its column's; without one it is that of the class."""
+
+    def __get__(self, outcome: Outcome | None, _: type[Outcome]) -> Callable[[], str]:
+        return lambda: "outcome" if outcome is None else outcome.column
+
+
+@dataclass(frozen=True)
+class Outcome(MeanOfScores):
+    """Averages an outcome that lists have for each hypothesis, such as right or wrong.
+
+    Parameters
+    ----------
+    column
+        The name of the outcome; behind a hyphen if less is better.
+    """
+
+    column: str
+
+    name = _NameOfColumn()
+    source: ClassVar[str] = "whoever judged the hypotheses"
+    reads_references: ClassVar[bool] = False
+    of_lists: ClassVar[bool] = True
+
+    @property
+    def higher_is_better(self) -> bool:  # type: ignore[override]
+        """Whether no hyphen says that less is."""
+        return not self.column.startswith("-")
+
+    @property
+    def signature(self) -> str:
+        """The column."""
+        return self.column
+
+    @property
+    def key(self) -> str:
+        """The name of the outcome in the lists."""
+        return self.column.removeprefix("-")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2)."""
+        values = batch.outcomes.get(self.key)
+        if values is None:
+            raise InputError(f"these lists have no outcome {self.key}")
         return np.column_stack([values, np.ones(len(values))])
 
 

@@ -5,6 +5,7 @@ Readers leave lists in order of arrival; `nbest.read` merges them into one `NBes
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -122,6 +123,18 @@ class SparseFeatures:
     offsets: IntArray
     columns: TokenArray
     values: FloatArray
+
+
+def digest(nbest: NBest) -> str:
+    """Return a digest of everything in lists on which results depend."""
+    content = hashlib.sha256()
+    tokens = nbest.texts.tokens.alone()
+    arrays = (nbest.offsets, nbest.features, tokens.values, tokens.offsets, nbest.model_scores)
+    for array in (*arrays, *nbest.outcomes.values()):
+        content.update(np.ascontiguousarray(array).tobytes() + b"|")
+    names = (nbest.ids, nbest.feature_names, [*nbest.outcomes], nbest.texts.vocabulary.words)
+    content.update(repr(names).encode())
+    return content.hexdigest()
 
 
 def without_texts(nbest: NBest) -> NBest:

@@ -113,7 +113,7 @@ class _Gathered:
         """Make rows of the hypotheses that have none yet; segments and ranks come last."""
         if not self.texts:
             return
-        tokens, offsets = _interned(self.texts, self.vocabulary)
+        tokens, offsets = interned(self.texts, self.vocabulary)
         links = self._checked_links(np.diff(offsets))
         rows = empty_rows(len(self.texts), features=0, stats=0)._replace(
             tokens=tokens,
@@ -278,7 +278,7 @@ def _in_words(sizes: dict[str, int]) -> str:
     return ", ".join(names) or "none"
 
 
-def _interned(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[TokenArray, IntArray]:
+def interned(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[TokenArray, IntArray]:
     """Return (T,) tokens and (n + 1,) offsets of n texts."""
     parts = [text.encode() for text in texts]
     data = b"".join(parts)
