@@ -13,7 +13,14 @@ from portmert.tuner.evaluation.published import Published, read_published
 
 from . import evaluation
 from .combined import Column, Combined, column_of
-from .tables import measure_name, with_interval
+from .tables import measure_name, with_interval, with_level
+
+USUAL = (
+    "system.spearman", "segment.wmt10", "segment.pearson", "segment.pearson_mean_removed",
+    "document.pearson_mean_removed",
+)  # fmt: skip
+"""Measures beside a table of metrics that says none."""
+UNSAID = " The file does not say which correlation the table has, as measures = [...] would."
 
 
 def read(path: Path, metrics: Mapping[str, Metric]) -> Published:
@@ -25,11 +32,11 @@ def read(path: Path, metrics: Mapping[str, Metric]) -> Published:
         There is none, none has one of the metrics, or a table names a measure that we lack.
     """
     published = read_published(path)
-    tables = tuple(table for table in published.table if table.measures)
+    tables = tuple(x for x in published.table if x.measures or x.headers[:1] == ("metric",))
     if not tables:
         raise InputError(
-            f"{path}: {published.citation or 'a paper without a name'}: no table has measures, as "
-            f'measures = ["system.spearman"]; `portmert reproduce` reads tables of tuned systems'
+            f"{path}: {published.citation or 'a paper without a name'}: no table of metrics, with "
+            f'"metric" as its first header; `portmert reproduce` reads tables of tuned systems'
         )
     for table in tables:
         for measure in set(table.measures) - set(evaluation.MEASURES):
@@ -79,10 +86,12 @@ def tables(
         headers.append("here")
         for row, place in zip(rows, places, strict=True):
             row.append(NOTHING if place is None else list(metrics)[place])
-        for measure in theirs.measures:
+        there = [name for name in USUAL if any(name in x.correlations[0] for x in columns)]
+        for measure in theirs.measures or there:
             kind = "mean" if measure.startswith("system.") else "pooled"
             for column in (column for column in columns if column.kind in ("", kind)):
-                name = " ".join(filter(None, ("ours:", column.name, measure_name(measure))))
+                shown = measure_name(measure) if theirs.measures else with_level(measure)
+                name = " ".join(filter(None, ("ours:", column.name, shown)))
                 headers += [name, "p"]
                 for row, place in zip(rows, places, strict=True):
                     row.extend(_cells(column, measure, place, first))
@@ -92,7 +101,7 @@ def tables(
             rows,
             note="p: of the difference from the first of our metrics, corrected for the number of "
             "pairs of metrics. Ours are above 0 where a metric agrees with people, of error rates "
-            "too.",
+            "too." + ("" if theirs.measures else UNSAID),
         )
 
 

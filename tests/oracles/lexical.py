@@ -131,6 +131,28 @@ def meteor_vectors(hypothesis, reference, lexicon, *, version15):
     return best(0, frozenset(), None)[1]
 
 
+def mapped(hypothesis, reference, lexicon):
+    """All texts that the best alignments of METEOR map a hypothesis to."""
+    placed = {}
+
+    def go(j, used, last, key):
+        if j == len(reference):
+            words = tuple(
+                reference[used[i]] if i in used else word for i, word in enumerate(hypothesis)
+            )
+            placed.setdefault(key, set()).add(words)
+            return
+        go(j + 1, used, None, key)
+        for i, word in enumerate(hypothesis):
+            if i not in used and lexicon.module(word, reference[j]) is not None:
+                count, chunks, distance = key
+                there = (count + 1, chunks - (i != last), distance - abs(i - j))
+                go(j + 1, {**used, i: j}, i + 1, there)
+
+    go(0, {}, None, (0, 0, 0))
+    return placed[max(placed)]
+
+
 def meteor_2005(lengths, matched, chunks, *, alpha, beta, gamma):
     if matched == 0:
         return 0.0

@@ -535,10 +535,22 @@ def test_tables_of_a_paper_stand_beside_ours(tmp_path):
     assert "no table has one of --metric" in two
 
 
+@needs(SHARED / "published")
+@pytest.mark.parametrize(("paper", "tables"), [("edpm", [1, 4, 5]), ("port", [2]), ("pos", [1])])
+def test_tables_that_name_no_measure_stand_beside_the_usual_ones(paper, tables):
+    command = ("metaeval", *ALL, "--metric", "BLEU", "--metric", "TER", "--published")
+    printed = run(*command, SHARED / "published" / f"{paper}.toml").stdout
+    assert [int(number) for number in re.findall("^Table ([0-9]+) of", printed, re.M)] == tables
+    assert printed.count("ours: Systems, Spearman") == len(tables)
+    assert printed.count("ours: Documents, mean removed") == len(tables)
+    said = re.sub(r"\s+", " ", printed)
+    assert said.count("does not say which correlation the table has") == len(tables)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"measures": ""}, "A paper: no table has measures"),
+        ({"measures": "", "headers": '["task", "x"]'}, "A paper: no table of metrics, with"),
         ({"measures": '["system.spaerman"]'}, "no measure 'system.spaerman'; did you mean"),
         ({"rows": '[["XYZ", "0.1"]]'}, "no table has one of --metric, only XYZ"),
         ({"rows": '[["BLEU"]]'}, "the row of 'BLEU' has 1 cell, the headers are 2"),
