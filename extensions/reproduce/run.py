@@ -222,7 +222,7 @@ def _times(experiments: Mapping[str, Experiment]) -> Table:
         begun = [line for line in log if re.search(r"Z iteration [0-9]+: decoding", line)]
         times = np.array([line.partition("Z ")[0] for line in [*begun, *log[-1:]]], "M8[s]")
         median = f"{np.median(np.diff(times).astype(float)):.0f}" if begun else NOTHING
-        rows.append([name, str(len(nbest)), f"{min(rounds):.2f}", median])
+        rows.append([name, str(nbest.offsets[-1]), f"{min(rounds):.2f}", median])
     headers = ["tuned on", "hypotheses", "seconds to score them", "seconds of an iteration"]
     return Table("", headers, rows)
 

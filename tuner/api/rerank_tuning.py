@@ -339,9 +339,7 @@ def _check_judges(
                 f"--test-ref-links for the test set"
             )
         if statistics.needs_of([metric]) and lists.annotator is None:
-            raise ConfigError(
-                f"metric {metric.name()} compares syntax and needs an annotator; give --annotator"
-            )
+            raise ConfigError(statistics.annotator_needed(metric, "give --annotator, as "))
 
 
 def _choice_names(baselines: Mapping[str, Chosen]) -> list[str]:

@@ -84,10 +84,8 @@ def preparing(annotator: str | Annotator | None) -> Iterator[Prepare]:
             for network in external.neural(metric):
                 network.use()
             if statistics.needs_of([metric]) and tagger is None and recorded is None:
-                raise errors.InputError(
-                    f"metric {metric.name()} compares syntax and needs an annotator; give "
-                    f"--annotator, as udpipe:model=FILE"
-                )
+                message = statistics.annotator_needed(metric, "give --annotator, as ")
+                raise errors.InputError(message)
         if tagger is not None and not statistics.needs_of(metrics):
             notice("no metric here compares syntax: the annotator is not used")
         used = tagger or recorded

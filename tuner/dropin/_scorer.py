@@ -19,7 +19,7 @@ from ..components import external, registry
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import TextAnnotator, open_annotator
 from ..texts.corpus import References
-from ..texts.statistics import needs_of
+from ..texts.statistics import annotator_needed, needs_of
 
 NOT_HERE = {
     "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",
@@ -117,10 +117,8 @@ class Scorer:
 
     def _open_annotator(self) -> TextAnnotator:
         if not self.annotator:
-            raise InputError(
-                f"metric {self.metric.name()} compares syntax and needs an annotator; add it to "
-                f"--scconfig, as annotator:udpipe:model=FILE (further options behind semicolons)"
-            )
+            message = annotator_needed(self.metric, "add it to --scconfig, as annotator:")
+            raise InputError(f"{message} (further options behind semicolons)")
         annotator = registry.annotator(self.annotator)
         return open_annotator(annotator, processes=1)
 

@@ -144,6 +144,19 @@ def needs_of(metrics: Iterable[Metric]) -> frozenset[Need]:
     return frozenset(need for need in needs if str(need) in SYNTAX)
 
 
+def annotator_needed(metric: Metric, option: str) -> str:
+    """Return the message for a metric without an annotator, with one that gives its analyses."""
+    needs = {str(need) for need in needs_of([metric])}
+    compared, annotator = "syntax", "udpipe:model=FILE"
+    if needs & {"roles", "drs"}:
+        compared, annotator = "meaning", "semantics:files=FILE"
+    elif "trees" in needs:
+        annotator = "ptb:files=FILE"
+    return (
+        f"metric {metric.name()} compares {compared} and needs an annotator; {option}{annotator}"
+    )
+
+
 def require(metric: Metric, batch: Batch) -> None:
     """Raise InputError if the batch lacks what the metric needs, naming it."""
     gold = has_gold(batch.references)
