@@ -540,7 +540,8 @@ def test_tables_of_a_paper_stand_beside_ours(tmp_path):
 def test_tables_that_name_no_measure_stand_beside_the_usual_ones(paper, tables):
     command = ("metaeval", *ALL, "--metric", "BLEU", "--metric", "TER", "--published")
     printed = run(*command, SHARED / "published" / f"{paper}.toml").stdout
-    assert [int(number) for number in re.findall("^Table ([0-9]+) of", printed, re.M)] == tables
+    numbers = re.findall("^Table ([0-9]+) of", printed, re.MULTILINE)
+    assert list(map(int, numbers)) == tables
     assert printed.count("ours: Systems, Spearman") == len(tables)
     assert printed.count("ours: Documents, mean removed") == len(tables)
     said = re.sub(r"\s+", " ", printed)
