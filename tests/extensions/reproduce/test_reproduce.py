@@ -160,8 +160,9 @@ def test_table_6_has_the_time_to_score_the_lists_and_of_an_iteration(finished):
     for name in SYSTEMS:
         row = next(row for row in cells(table, name) if len(row) == 3)
         hypotheses, seconds, iteration = row
-        (nbest,) = (folder / "run" / name / "replica-1").glob("iteration-*/nbest.gz")
-        with gzip.open(nbest, "rt") as lines:  # of one iteration
+        with gzip.open(
+            max((folder / "run" / name / "replica-1").glob("iteration-*/nbest.gz")), "rt"
+        ) as lines:
             assert int(hypotheses) == sum(1 for _ in lines)
         assert float(seconds) >= 0.0
         assert float(iteration) >= 0.0
