@@ -26,7 +26,7 @@ def test_the_readme_has_commands_to_run():
     assert any(runnable(command.replace("$T", "configs/")) for command in commands)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/how-to/python.md", "docs/how-to/rerank.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/how-to/python.md"])
 def test_the_python_examples_run(page, tmp_path, monkeypatch, capsys):
     shutil.copytree(ROOT / "configs", tmp_path / "configs")
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,7 @@
 """Equal figures on random and on real texts, option by option, and the page that lists options.
 
-docs/metrics/reference-implementations.md says for each option what it is here. jiwer and NLTK are
-compared where they are installed.
+docs/metrics/reference-implementations.md (sacrebleu, jiwer) and research/reference-implementations.md say
+for each option what it is here. jiwer and NLTK are compared where they are installed.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from portmert.tuner.texts.text_pipeline import STEPS, TextPipeline
 from tests.support.places import ROOT, SHARED, needs
 
 PAGE = ROOT / "docs" / "metrics" / "reference-implementations.md"
+OTHERS = ROOT / "research" / "reference-implementations.md"
 TED = SHARED / "data" / "mqm-ted-zh-en"
 TOKENS = (
     "the The a cat cats. cat's 1,000 3.5 it's can't we'll (hat) a-b 5-6 ! x.y &quot;x&quot; "
@@ -381,13 +382,13 @@ OPTIONS_OF = {
 
 @pytest.mark.parametrize("program", OPTIONS_OF)
 def test_the_page_names_the_options_of_programs_and_no_others(program):
-    rows = PAGE.read_text("utf-8").split(f"## {program}\n")[1].split("\n## ")[0]
+    rows = OTHERS.read_text("utf-8").split(f"## {program}\n")[1].split("\n## ")[0]
     first = " ".join(row.split("|")[1] for row in rows.splitlines() if row.startswith("| `-"))
     assert set(re.findall(r"`--?(\w+)", first)) == set(OPTIONS_OF[program].split())
 
 
 def test_the_tasks_of_meteor_are_the_versions_that_the_page_names():
-    page = PAGE.read_text("utf-8")
+    page = OTHERS.read_text("utf-8")
     for task, version in (("rank", "1.5"), ("li", "1.5-any"), ("universal", "1.5-universal")):
         (row,) = (line for line in page.splitlines() if line.startswith(f"| `-t {task}`"))
         assert f"version={version}`" in row
@@ -396,7 +397,8 @@ def test_the_tasks_of_meteor_are_the_versions_that_the_page_names():
 
 def test_options_of_ours_that_the_page_names_exist():
     for name, option in re.findall(
-        r"`(bleu|chrf|ter|ribes|meteor|m2):(\w+)", PAGE.read_text("utf-8")
+        r"`(bleu|chrf|ter|ribes|meteor|m2):(\w+)",
+        PAGE.read_text("utf-8") + OTHERS.read_text("utf-8"),
     ):
         metric = registry.metric(name)
         assert hasattr(metric, option), (name, option)

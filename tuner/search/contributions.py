@@ -89,7 +89,10 @@ def table(rows: Sequence[Contribution], metric: Metric) -> Table:
     cells = [[row.name, f"{row.weight:.4g}"] for row in rows]
     if any(row.share is not None for row in rows):
         columns.append("share")
-        note = "share: of the differences between the model scores in a list."
+        note = (
+            "share: how much of the spread of the model scores within a list comes from this "
+            "feature."
+        )
         for line, row in zip(cells, rows, strict=True):
             line.append("" if row.share is None else f"{100 * row.share:.0f} %")
     if any(row.without is not None for row in rows):
