@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import json
-import re
 import shutil
 import subprocess
 import tempfile
@@ -17,54 +16,12 @@ import portmert
 from portmert.tuner.evaluation import plots
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Heading, SegmentBrowser, Series
 from portmert.tuner.evaluation.page.html import html
+from docs._site import drawings
 from research import replication
 from research.decodings import RESULTS, chart
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs/figures"
-PAGE = ROOT / "docs/explanation/does-it-help.md"
-ROW = re.compile(
-    r"^\| (?P<task>[^|]+?) \| [^|]+ \| [^|]+ \| "
-    r"(?P<gain>[-+][\d.]+) \((?P<low>-?[\d.]+) to (?P<high>-?[\d.]+)\) \|",
-    re.MULTILINE,
-)
-"""A result with its interval: `| task | before | tuned | +0.78 (0.52 to 1.04) |`."""
-
-
-def results() -> list[tuple[str, float, float, float]]:
-    """Return task, gain, and the ends of its interval; above 0 is better.
-
-    The first table of the page has them. An error rate is turned.
-    """
-    table = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
-    rows = []
-    for match in ROW.finditer(table):
-        ends = [float(match[name]) for name in ("gain", "low", "high")]
-        if "WER" in match["task"]:
-            gain, low, high = (-end for end in ends)
-            ends = [gain, high, low]
-        rows.append((match["task"], ends[0], ends[1], ends[2]))
-    return rows
-
-
-def charts() -> list[Chart]:
-    """Return the forest plots of all results: Moses beside its own tuner, and other lists."""
-    panels = []
-    for title, is_moses in (
-        ("Moses: BLEU more than mert-moses.pl reaches", True),
-        ("Other lists: points more than their own order, or than the best system", False),
-    ):
-        rows = [row for row in results() if row[0].startswith("Moses") == is_moses]
-        names = [row[0].removeprefix("Moses ").partition(",")[0] for row in rows]
-        series = Series(
-            "", [row[1] for row in rows], low=[row[2] for row in rows],
-            high=[row[3] for row in rows],
-            tones=["better" if row[2] > 0 else "neither" for row in rows],
-        )  # fmt: skip
-        choice = ChartChoice("", [series], categories=names, marker=0.0)
-        axis = "points, with 95 % intervals"
-        panels.append(Chart("results", "intervals", title, [choice], x=axis))
-    return panels
 
 
 def dots(rows: Mapping[str, Mapping[str, Sequence[float]]], names: Sequence[str]) -> list[Series]:
@@ -188,7 +145,6 @@ def screenshot(path: Path, width: int, height: int) -> None:
 
 def drawn() -> Iterator[tuple[Path, list[Chart]]]:
     """Yield each figure that needs committed results only."""
-    yield FIGURES / "results.svg", charts()
     yield FIGURES / "seeds.svg", seeds()
     yield (
         RESULTS.with_suffix(".svg"),
@@ -201,5 +157,7 @@ def drawn() -> Iterator[tuple[Path, list[Chart]]]:
 if __name__ == "__main__":
     for figure, panels in drawn():
         plots.draw(panels, figure)
+    for figure, content in drawings.drawn():
+        figure.write_text(content, encoding="utf-8")
     portmert.optimize(lists("dev"), "bleu", plot=FIGURES / "search.svg")
     screenshot(FIGURES / "comparison.png", 1000, 930)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from portmert.tuner.components.catalogue import describe
 from portmert.tuner.families import component, own_names
 from portmert.tuner.runs.config import Data, Tune
 from portmert.tuner.search.constraints import Constraints
+from tests.support.imports import MODULES
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -41,9 +44,37 @@ INDEX = """# Reference
 | [Readers](readers.md), [of graphs](graph-readers.md) | formats and their options |
 | [Optimizers](optimizers.md), [decoders](decoders.md) | options of each |
 | [Aligners](aligners.md), [annotators](annotators.md) | options of each |
-| [Python](python.md) | every public function and class |
+| [Python](python.md) | every public function and class, by task |
+| [Warnings](../how-to/warnings.md) | what each means, and what to do |
 | [Design](../explanation/design.md), [architecture](architecture.md) | layers, extensions |
 """
+PYTHON = {
+    "Read": (
+        "Lists, texts and settings from files, records and arrays.",
+        "Lists ReadOptions NBest Hypothesis load_config",
+    ),
+    "Tune": (
+        "Weights for lists and for decoders.",
+        "optimize SearchOptions Search Optimized replicate Replicas rerank_tune RerankTuned tune "
+        "TuneSettings TunedDecoder Result average WeightAverage FeatureWeights Constraints Bounds",
+    ),
+    "Use": (
+        "Choose hypotheses with weights; links and analyses of texts.",
+        "rerank Mbr Reranked Reranker align check_links format_links annotate Annotated",
+    ),
+    "Judge": (
+        "Score outputs, test differences, ask people.",
+        "score Score compare TestSet Resampling report Report crossval metaeval JudgedSet "
+        "train_metric TrainedMetric make_sheets Filters read_sheets reproduce",
+    ),
+    "Extend": (
+        "Base classes of components, and the arrays that they work on.",
+        "Metric metric Need Batch Texts Vocabulary LearnedFeatures Optimizer TuningProblem "
+        "SearchResult Reader ListFile Aligner Annotator Annotation Decoder Decoding "
+        "PortmertError",
+    ),
+}
+"""Tasks of Python users, each a page: its sentence, and the names of `portmert` in their order."""
 WIDTH = 96
 """Columns of the help texts."""
 
@@ -64,7 +95,8 @@ def pages(docs: Path) -> dict[str, str]:
         "commands": commands_page(),
         "configuration": configuration_page(),
         **{f"{family}s": family_page(family, docs) for family in FAMILIES},
-        "python": python_page(),
+        "python": python_index(),
+        **{f"python-{task.lower()}": python_page(task) for task in PYTHON},
     }
 
 
@@ -228,14 +260,76 @@ def _help(command: click.Command, name: str, parent: click.Context | None) -> st
     return f"```text\n{command.get_help(context)}\n```\n"
 
 
-def python_page() -> str:
-    """Return the page of the Python API, functions first; mkdocstrings fills it."""
-    names = sorted(portmert.__all__, key=lambda name: (name[0].isupper(), name))
+def python_index() -> str:
+    """Return the page of all public names by task, and of the types in their signatures."""
+    listed = [name for _, names in PYTHON.values() for name in names.split()]
+    if sorted(listed) != sorted(portmert.__all__):
+        differ = sorted(set(listed) ^ set(portmert.__all__))
+        raise LookupError(f"PYTHON in {__file__} has not exactly the public names: {differ}")
     parts = [
         "# Python\n",
-        "`import portmert` has all of this. [Python](../how-to/python.md) has examples.\n",
+        "`import portmert` has all of this. [Use it from Python](../how-to/python.md) has a tour.\n",
     ]
-    return "\n".join([*parts, *(f"::: portmert.{name}\n" for name in names)])
+    for task, (sentence, names) in PYTHON.items():
+        page = f"python-{task.lower()}.md"
+        rows = [
+            (f"[`{name}`]({page}#portmert.{name})", _summary(getattr(portmert, name)))
+            for name in names.split()
+        ]
+        parts += [f"## {task}\n\n{sentence}\n", _table(("name", "what it does"), rows)]
+    rows = [(f"`{name}`", meaning) for name, meaning in types().items()]
+    parts += ["## Types in signatures {: #types }\n", _table(("type", "what it is"), rows)]
+    return "\n".join(parts)
+
+
+def python_page(task: str) -> str:
+    """Return the page of a task; mkdocstrings fills it."""
+    sentence, names = PYTHON[task]
+    parts = [
+        f"# Python: {task}\n",
+        f"{sentence} Names of types that are not here are [in a table](python.md#types).\n",
+    ]
+    return "\n".join([*parts, *(f"::: portmert.{name}\n" for name in names.split())])
+
+
+def _summary(described: object) -> str:
+    is_documented = inspect.isclass(described) or callable(described)
+    text = (inspect.getdoc(described) if is_documented else None) or "A type of values."
+    return text.partition("\n\n")[0]
+
+
+def types() -> dict[str, str]:
+    """Return what each type is that public signatures name and `portmert` does not."""
+    named = set()
+    for name in portmert.__all__:
+        for part in _with_members(getattr(portmert, name)):
+            for annotation in getattr(part, "__annotations__", {}).values():
+                written = annotation if isinstance(annotation, str) else str(annotation)
+                named |= set(re.findall(r"[A-Za-z_]\w*", written))
+    found = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                name, meaning = node.name, (ast.get_docstring(node) or "").partition("\n\n")[0]
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name, meaning = node.targets[0].id, f"`{ast.unparse(node.value)}`"
+            else:
+                continue
+            if name[0].isupper() and name in named - set(portmert.__all__) and not name.isupper():
+                found.setdefault(name, meaning or module)
+    return dict(sorted(found.items()))
+
+
+def _with_members(described: Any) -> list[Any]:
+    """Return a function or a class, and the public functions of the class."""
+    if not inspect.isclass(described):
+        return [described]
+    members = (
+        getattr(member, "__func__", getattr(member, "fget", member))
+        for name, member in vars(described).items()
+        if not name.startswith("_")
+    )
+    return [described, *(member for member in members if inspect.isfunction(member))]
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

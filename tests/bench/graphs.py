@@ -464,6 +464,8 @@ def tables(records: Sequence[Mapping[str, Any]]) -> list[str]:
 def charts(records: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """Return curves from poor weights, by decodings and by CPU seconds, of the same seeds.
 
+    Bands are 95 % intervals of each mean over the tunings.
+
     mert-moses.pl is drawn by decodings, as CPU seconds are known of its whole run only, and only
     where it has tuned on all of these seeds.
     """
@@ -488,10 +490,15 @@ def charts(records: Sequence[Mapping[str, Any]]) -> list[Chart]:
             series = []
             for colour, (name, points) in enumerate(curves.items()):
                 if seeds <= points[0].keys():
-                    means = np.array([np.mean([p[s] for s in seeds], axis=0) for p in points])
-                    x, y = means[:, place].tolist(), means[:, 2].tolist()
+                    rows = np.array([[p[s] for s in seeds] for p in points])
+                    means, spread = rows.mean(axis=1), rows[:, :, 2].std(axis=1, ddof=1)
+                    half = student.ppf(0.975, len(seeds) - 1) * spread / np.sqrt(len(seeds))
+                    x, y = means[:, place].tolist(), means[:, 2]
                     if not np.isnan(x).any():
-                        series.append(Series(name, y, x=x, colour=colour))
+                        low, high = (y - half).tolist(), (y + half).tolist()
+                        series.append(
+                            Series(name, y.tolist(), x=x, low=low, high=high, colour=colour)
+                        )
             title = f"{pair}: {SETTINGS[setting]}test BLEU by {axis}"
             choice = ChartChoice("", series)
             found_charts.append(

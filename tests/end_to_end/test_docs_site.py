@@ -12,13 +12,14 @@ from html.parser import HTMLParser
 import pytest
 
 import portmert
-from docs._site import figures
+from docs._site import drawings, figures
 from portmert.tuner.cli import AllCommands, main
 from portmert.tuner.families import families, own_names
 from tests.support.places import ROOT
 from tests.support.readme import BLOCK, entries
 
 pytest.importorskip("mkdocs", reason="the extra docs is not installed")
+yaml = pytest.importorskip("yaml", reason="comes with mkdocs")
 
 
 class Loaded(HTMLParser):
@@ -95,11 +96,18 @@ def test_the_copy_button_copies_commands_without_prompts_and_outputs(site):
         assert not re.search(r"^(\$ |>>> |portmert: )", copied, re.MULTILINE), page.name
 
 
-def test_the_navigation_is_short_and_leads_to_every_page(site):
+def test_the_navigation_is_in_few_sections_and_has_every_page(site):
+    """Sections are collapsed, so a reader sees their titles and the pages of one of them."""
     home = (site / "index.html").read_text(encoding="utf-8")
-    linked = set(re.findall(r'<a href="([\w/.-]+)" class="md-nav__link', home))
-    assert len(linked) <= 35
-    titles = ("Home", "Start", "Tune", "Metrics", "Judge", "Results and reasons", "Reference")
+    titles = ("Home", "Start", "Tune", "Metrics", "Evaluate", "Results and reasons", "Definitions",
+              "Reference")  # fmt: skip
+    top = re.findall(r'<li class="md-nav__item md-nav__item--(?:active|pruned|nested)', home)
+    assert len(top) <= 9
+    menu = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    listed = set(re.findall(r"'([\w/-]+)\.md'", str(menu)))
+    built = {str(path.relative_to(site).with_suffix("")) for path in site.rglob("*.html")}
+    assert built - listed == {"404"}
+    linked = {"index.html", *re.findall(r'<a href="([\w/.-]+)" class="md-nav__link', home)}
     order = [re.search(rf">\s*{title}\s*<", home).start() for title in titles]
     assert order == sorted(order)
     reached, ahead = set(), {site / page for page in (*linked, "index.html")}
@@ -118,6 +126,8 @@ def test_the_search_finds_what_users_look_for(site):
             all(word in f"{one['title']} {one['text']}".lower() for word in words.split())
             for one in index["docs"]
         ), words
+    for words in ("significance", "word error rate", "GPU", "resume"):  # titles come first
+        assert any(words.lower() in one["title"].lower() for one in index["docs"]), words
 
 
 def test_formulas_are_mathml(site):
@@ -135,9 +145,21 @@ def test_the_reference_has_every_component(site, family):
 
 
 def test_the_reference_has_all_of_the_python_api(site):
-    targets = parsed(site / "reference/python.html").targets
-    names = {target.rpartition(".")[2] for target in targets}
-    assert set(portmert.__all__) - {"__version__"} <= names
+    pages = list((site / "reference").glob("python-*.html"))
+    assert len(pages) == 5
+    targets = {page: parsed(page).targets for page in pages}
+    for name in set(portmert.__all__) - {"__version__"}:
+        assert sum(f"portmert.{name}" in of_page for of_page in targets.values()) == 1, name
+
+
+def test_types_of_the_python_reference_are_those_of_python_and_defined(site):
+    index = (site / "reference/python.html").read_text(encoding="utf-8")
+    defined = set(re.findall(r"<td><code>(\w+)</code></td>", index))
+    assert {"ListsLike", "Natural", "Progress", "TextLike", "WeightsLike"} <= defined
+    for page in (site / "reference").glob("python-*.html"):
+        text = re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8"))
+        kinds = re.findall(r"^\s*\w+\s*\(\s*([^()]*?)\s*(?:, default: .*)?\)", text, re.MULTILINE)
+        assert not [kind for kind in kinds if re.search(r"=VALUE|^(FILE|N|NAME)\b", kind)], page
 
 
 def test_every_metric_leads_to_its_formulas(site):
@@ -182,7 +204,8 @@ def test_every_box_of_the_architecture_has_its_label_before_the_site_is_built():
 
 
 def test_parameters_that_are_documented_together_have_types_of_their_own(site):
-    page = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    pages = sorted((site / "reference").glob("python-*.html"))
+    page = "".join(path.read_text(encoding="utf-8") for path in pages)
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
     # `notice, progress` and `source, hyp_links`: the second is not what the first is.
     assert "progress (Progress | None, default: None )" in words
@@ -192,14 +215,27 @@ def test_parameters_that_are_documented_together_have_types_of_their_own(site):
 
 
 def test_figures_show_the_committed_results():
-    rows = figures.results()
     for path, charts in figures.drawn():
         drawn = path.read_text(encoding="utf-8")
         choices = [chart.choices[0] for chart in charts]
         names = [chart.title for chart in charts]
         names += [name for choice in choices for name in choice.categories]
         assert [name for name in names if f"<!-- {name} -->" not in drawn] == [], path
-    assert len(rows) == sum(len(chart.choices[0].categories) for chart in figures.charts()) >= 7
+    for path, content in drawings.drawn():
+        assert path.read_text(encoding="utf-8") == content, f"{path.name}: make figures"
     assert (ROOT / "docs/figures/comparison.png").stat().st_size < 200_000
-    for task, gain, low, high in rows:  # what is claimed as a gain is one
-        assert 0 < low < gain < high, task
+    rows = drawings.results()
+    assert len(rows) >= 7
+    for row in rows:
+        gain, low, high = row.gain
+        assert 0 < low < gain < high, row.task  # what is claimed as a gain is one
+        assert gain == pytest.approx(round(abs(row.tuned - row.before), 1))
+    assert sum(row.rival_score is not None for row in rows) >= 3
+
+
+def test_drawings_say_what_they_show_to_readers_of_screens():
+    for path, content in drawings.drawn():
+        assert re.search(r"<title [^>]*>[^<]{20,}</title>\n<desc [^>]*>[^<]{40,}</desc>", content)
+        assert "prefers-color-scheme:dark" in content, path
+        sizes = [int(size) for size in re.findall(r"font:(\d+)px", content)]
+        assert min(sizes) * 390 / drawings.WIDTH >= 11, path  # on a phone

@@ -257,18 +257,19 @@ def charts_of_search(optimized: Optimized, surface: Surface | None) -> list[Char
         high=[score + spans.get(name, 0.0) for name, score in scored.items()],
     )
     rows = optimized.contributions
-    weights = Series("", [row.weight for row in rows])
+    shares = [0.0 if row.share is None else 100 * row.share for row in rows]
+    weights = Series("", shares)
     of_scores = ChartChoice("", [ladder], display.in_percent, list(scored))
     of_weights = ChartChoice("", [weights], categories=[row.name for row in rows])
-    title = "Scores of the lists, and on unseen text"
+    title = "Scores of the lists, and on unseen text (95 % interval)"
     charts = [
         Chart("scores", "intervals", title, [of_scores], x=label),
-        Chart("weights", "bars", "Weights", [of_weights], x="weight"),
+        Chart("weights", "bars", "Shares of the weights", [of_weights], x="share, in percent"),
     ]
     if surface is not None:
         ends = [*surface.scores, surface.scores[-1]]
         series = Series(label, [display.value(score) for score in ends], surface.ends)
         choice = ChartChoice(surface.feature, [series], display.in_percent, marker=surface.weight)
-        title = "Error surface along the heaviest weight"
+        title = f"Score by the weight of {surface.feature}; dashed: the weight that was found"
         charts.append(Chart("surface", "steps", title, [choice], x="weight", y=label))
     return charts
