@@ -21,7 +21,7 @@ from .base import pipes
 from .base.errors import PortmertError, as_message, exhausted, named, reason, suggest
 from .base.interrupts import signals_as_interrupts, status_after
 from .base.warn import shown_messages
-from .commands._help import HEADINGS, CommandGroup
+from .commands._help import HEADINGS, CommandGroup, WrongUsage
 from .commands._outputs import VOICE, show_notice, show_warning, with_volume
 from .commands._signatures import definition
 
@@ -124,8 +124,17 @@ class AllCommands(CommandGroup):
                 _discard_output()  # what waits to be written fails once more when Python ends
             sys.exit(1)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the words before the name of a command."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as fault:
+            raise WrongUsage(fault) from fault
+
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; a fault the user can mend ends as one line and exit status 1."""
+        """Run the command; a fault the user can mend ends as one line and exit status 1 or 2."""
         VOICE.reset()
         with signals_as_interrupts(), shown_messages(show_warning, show_notice), pipes.kept():
             try:
@@ -133,6 +142,10 @@ class AllCommands(CommandGroup):
             except PortmertError as error:
                 click.echo(f"portmert: error: {error}", err=True)
                 ctx.exit(1)
+            except click.exceptions.NoArgsIsHelpError:
+                raise
+            except click.UsageError as fault:
+                raise WrongUsage(fault) from fault
             except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
                 sys.stderr.close()
                 ctx.exit(1)
@@ -181,7 +194,7 @@ def _discard_output() -> None:
 @click.group(cls=AllCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(portmert.__version__, prog_name="portmert")
 def main() -> None:
-    """Tune machine translation weights on PORT, BLEU and other metrics, exactly.
+    """Learn how much each score of a candidate should count, and test the gain.
 
     Completion of commands and options by the shell, in .bashrc (.zshrc: zsh_source):
 

@@ -29,7 +29,9 @@ CROSSVAL = "extensions.crossval.operation.crossval"
 @options(CROSSVAL, "out_dir")
 @_outputs.reporting(_outputs.html, _outputs.plot, _outputs.json_option)
 def command(*, without: tuple[str, ...], **values: Any) -> portmert.Report:
-    """Tune on half of the segments and score the other half, to see what tuning is worth.
+    """Estimate scores on unseen text by cross-validation.
+
+    Tunes on half of the segments and scores the other half.
 
     Each combination of metric, optimizer, prior and features left out is tuned. The table has its
     scores on both halves and its gain over the first combination on the unseen half.

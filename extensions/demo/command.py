@@ -47,7 +47,9 @@ TITLES = {
 @click.option("--dev", type=Whole(1), help="Number of sentence pairs to tune on.")
 @click.option("--test", type=Whole(1), help="Number of sentence pairs to test on.")
 def command(folder: Path, overrides: tuple[str, ...], replicas: int | None, **values: Any) -> None:
-    """Tune lists, then a decoder, on BLEU and on PORT and show both beside the untuned ones.
+    """Train, tune and compare a small decoder.
+
+    Lists, then a decoder, are tuned on BLEU and on PORT.
 
     The demo first tunes recorded lists of a small neural system, Japanese to English. Then it
     trains the built-in decoder and aligner on pairs of the same corpus, and tunes the decoder. It

@@ -42,7 +42,7 @@ LEARNED = "extensions.learned.learned.LearnedFeatures"
 def command(
     *, out: Path | None, json_out: Path | None, latex_out: Path | None, **values: Any
 ) -> None:
-    """Learn the weights of a metric's features from human scores.
+    """Learn a metric from human scores.
 
     The table shows how well each set of features does on documents that it was not learnt on. The
     file written by --out is the metric learned:model=FILE.

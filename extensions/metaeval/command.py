@@ -53,7 +53,7 @@ _OF_A_SET = (
     _outputs.html, _outputs.plot, _outputs.json_option, _outputs.latex, names_files=False
 )
 def command(*, sets: Path | None, show_all: bool, **values: Any) -> portmert.Report:
-    """Correlate metrics with human scores of several systems' outputs.
+    """Measure how metrics agree with people.
 
     The summary is printed; --all adds the tables, with intervals and tests of all differences.
 

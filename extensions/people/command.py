@@ -21,7 +21,7 @@ FILTERS = "extensions.people.selection.Filters"
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Make sheets for human judges, and read what they answered.
+    """Ask people which system is better.
 
     \b
     portmert humaneval make old=a.txt new=b.txt --ref ref.txt --out sheets

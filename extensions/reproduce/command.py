@@ -24,7 +24,9 @@ from portmert.tuner.commands._signatures import options
 @_groups.processes
 @_groups.config_executor
 def command(*, config: Path, **values: Any) -> None:
-    """Tune CONFIG on each of several metrics, and fill the PORT paper's tables.
+    """Fill the PORT paper's tables.
+
+    CONFIG is tuned on each of several metrics.
 
     CONFIG is a configuration of `portmert tune`. Each metric in turn replaces its metric, and each
     run gets a folder inside the output folder. If it was interrupted, the same command continues.

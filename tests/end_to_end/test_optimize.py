@@ -106,6 +106,14 @@ def test_text_output_has_the_result_first_then_weights_and_signature():
     assert lines[-1] == "weights: w.json"
 
 
+def test_without_out_the_weights_are_shown_and_not_kept():
+    before = set(Path().iterdir())
+    shown = optimize(*BASE[:-2]).stdout
+    assert shown.splitlines()[-1] == "weights: not kept; --out FILE keeps them"
+    assert shown.splitlines()[:-1] == optimize(*BASE).stdout.splitlines()[:-1]
+    assert {path.name for path in set(Path().iterdir()) - before} == {"w.json"}
+
+
 def test_weights_on_stdout_leave_it_to_them():
     result = optimize(*BASE[:-1], "-")
     assert json.loads(result.stdout)["score"] == pytest.approx(1.0)

@@ -193,8 +193,7 @@ def test_more_replicas_are_added_and_threads_change_nothing(folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "give --out, or --replicas and --out-dir"),
-        (["--replicas", 2], "give --out, or --replicas and --out-dir"),
+        (["--replicas", 2], "--replicas needs --out-dir"),
         (["--replicas", 2, "--out", "w", "--out-dir", "d"], "--out does not go with --replicas"),
         (["--out", "w", "--out-dir", "d"], "--out-dir needs --replicas"),
         (["--out", "w", *TEST], "--test-nbest needs --replicas"),

@@ -16,6 +16,7 @@ import pytest
 import portmert
 from portmert.tuner import commands
 from portmert.tuner.cli import main
+from portmert.tuner.commands import _help
 from tests.support.cli import run
 from tests.support.interrupts import HANGS
 from tests.support.places import INVENTED, ROOT
@@ -37,6 +38,57 @@ def test_help_lists_every_command():
 def test_every_command_explains_itself(name):
     result = run(name, "--help")
     assert re.match(rf"Usage: \w+ {name}\b", result.stdout)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_summaries_have_two_to_eight_words_and_no_placeholders(name):
+    summary = main.first_sentence(click.Context(main), name)
+    assert 2 <= len(summary.rstrip(".").split()) <= 8
+    assert not re.search(r"\b[A-Z]{2}[A-Z0-9]*\b", summary.replace("PORT", ""))
+
+
+@pytest.mark.parametrize("name", ["optimize", "rerank-tune", "compare", "crossval"])
+def test_short_help_has_a_line_for_each_option(name):
+    command = main.get_command(click.Context(main), name)
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    lines = run(name, "-h").stdout.splitlines()
+    for option in options:
+        assert sum(line.split()[:1] == [option.opts[0].rstrip(",")] or
+                   line.split()[:1] == [f"{option.opts[0]},"] or
+                   option.opts[-1] in line.split()[:2] for line in lines) == 1, option.opts  # fmt: skip
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= len(options) + 24
+
+
+def test_whole_help_has_examples_and_says_where_to_read_on():
+    shown = run("optimize", "--help").stdout
+    examples, more = shown.split("\nExamples:\n")[1].split("\nLearn more:\n")
+    assert examples.count("  portmert optimize --metric ") == 3
+    assert "optimize -h" in more
+    assert (ROOT / re.search(r"docs/\S+\.md", more)[0]).exists()
+    assert not re.search(r"docs/\S+\.md", shown.partition("\nLearn more:")[0])
+    assert "RANGE" not in shown
+
+
+def test_pages_of_commands_exist():
+    for name, page in _help.PAGES.items():
+        assert name in COMMANDS
+        assert (ROOT / f"docs/{page}.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--nonesuch"], "no such option: --nonesuch"),
+        (["optimize", "--nonesuch"], "no such option: --nonesuch"),
+        (["optimize", "--seed", "x"], "invalid value for '--seed'"),
+        (["cache", "shwo"], "no such command 'shwo'"),
+    ],
+)
+def test_wrong_usage_has_the_form_of_all_errors(words, said):
+    (line,) = run(*words, status=2).stderr.splitlines()
+    assert line.lower().startswith(f"portmert: error: {said}")
+    assert re.search(r"\(portmert( \w+)? -h lists the options\)$", line)
 
 
 def options(command, context):

@@ -78,7 +78,7 @@ def annotate(
         File of CoNLL-U or JSON lines to write, whole or not at all; compressed if it ends in .gz,
         .bz2, .xz or .zst; - is stdout.
     annotator : NAME[:OPTION=VALUE,...]
-        The tagger or parser, as udpipe, spacy or bllip (docs/how-to/syntax-metrics.md).
+        The tagger or parser, as udpipe, spacy or bllip.
     model : TEXT
         Model of the annotator; for conllu and ptb the file of parses.
     parses

@@ -115,16 +115,17 @@ class Lists:
         Format of the lists; auto guesses it from the content. `portmert components reader`
         explains the formats and their options.
     systems : NAME,NAME,...
-        The system that each list is of, for lists with different features. Features are then
-        called SYSTEM.FEATURE, and are 0 for hypotheses that the system has not; the feature SYSTEM
-        is 1 for those that it has. Equal texts are one hypothesis.
+        Names of the systems that made the lists, in their order, for lists with different
+        features. Features are then called SYSTEM.FEATURE, and are 0 for hypotheses that the system
+        did not find; the feature SYSTEM is 1 for those that it found. Equal texts are one
+        hypothesis.
     features : NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC
         Add a feature. NAME=FILE: a file with one number for each hypothesis, in the order of the
         list (text, .gz or .npy; for several lists one file each, separated by commas), or with
         lines as utt-2 -1.5 by segment and number. NAME=FILE.jsonl#KEY, NAME=FILE.tsv#COLUMN: a
         column, joined by id and index where it has them. -NAME=FILE: the same, negated, for
-        numbers where less is better. NAME=chrf@FILE: the score against another system's output (a
-        name with , @ or # stands in quotes, see docs/how-to/installation.md). length: the number
+        numbers where lower is better. NAME=chrf@FILE: the score against another system's output (a
+        name with , @ or # stands in quotes). length: the number
         of tokens. ratio: the length divided by the source's. mbr:chrf: the mean score against all
         hypotheses of the segment.
     text : STEP,...

@@ -86,7 +86,7 @@ class Search:
         Number of threads; 0: one for each processor. The number never changes a result.
     executor : PLACE
         Where to run: local; a Dask cluster, dask:tcp://HOST:8786 or dask:FILE.json; a queueing
-        system, dask-slurm:JOBS; or FILE.toml with a table [executor] (docs/how-to/cluster.md). The
+        system, dask-slurm:JOBS; or FILE.toml with a table [executor]. The
         place never changes a result.
     """
 

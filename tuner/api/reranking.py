@@ -145,7 +145,7 @@ class Mbr:
         chosen. Default: all.
     average
         Minimum Bayes risk: average the scores against all references, or score the average of the
-        statistics, which is fast for BLEU and chrF on lists of any length; see docs/how-to/mbr.md.
+        statistics, which is fast for BLEU and chrF on lists of any length.
     """
 
     metric: str | Metric

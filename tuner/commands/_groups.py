@@ -83,7 +83,7 @@ class _FormatOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the option and its help."""
         record = super().get_help_record(ctx)
-        return record and (record[0], f"Formats: {', '.join(names('reader'))}. {record[1]}")
+        return record and (record[0], f"{record[1]} Formats: {', '.join(names('reader'))}.")
 
 
 def settings(help_text: str) -> Decorator:
@@ -159,7 +159,10 @@ of_test = all_of(
         LISTS,
         " ".join(TEST),
         prefix="test-",
-        format={"default": None, "help": "Default: that of --nbest-format."},
+        format={"default": None, "help": "Format of the test lists. Default: as --nbest-format."},
+        paths={"help": "N-best list of the test set."},
+        source={"help": "Source text of the test set, as --source."},
+        ref_links={"help": "Links of the references of the test set, for each of --test-ref."},
         refs={"help": "Without references the lists of the test set are not scored."},
         features={
             "help": "The features of --feature for the test set, written the same way. Features "

@@ -1,7 +1,9 @@
-"""Help texts: commands and options in groups."""
+"""Help texts: commands and options in groups, in full and with one line for each."""
 
+import inspect
 import re
 import shlex
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,9 +26,18 @@ OPTIONS = {
     "Test set": "--test-nbest --test-nbest-format --test-ref --test-source --test-ref-links "
     "--test-feature --test-scores --test-answers",
     "Output": "--out --out-dir --links-out --fresh --json --latex --html --no-timing --quiet "
-    "--verbose --help",
+    "--verbose -h --help",
 }
 """Heading -> options; the others stand first."""
+PAGES = {
+    "align": "how-to/aligners", "annotate": "how-to/syntax-metrics", "cache": "how-to/syntax-metrics",
+    "compare": "how-to/compare", "crossval": "how-to/crossval", "demo": "how-to/tune",
+    "humaneval": "how-to/people", "metaeval": "how-to/people", "metric-train": "how-to/people",
+    "metrics": "metrics/index", "optimize": "how-to/rerank", "optimize-dat": "how-to/moses",
+    "report": "how-to/tune", "reproduce": "metrics/papers", "rerank": "how-to/rerank",
+    "rerank-tune": "how-to/rerank", "score": "tutorial", "tune": "how-to/tune",
+}  # fmt: skip
+"""Command -> its page of the guide."""
 TAKE_VALUES = ("--out-dir", "--html", "--json", "--latex", "--plot", "--threads", "--executor")
 WITHOUT_EFFECT = (*TAKE_VALUES, "--fresh", "--quiet", "-q", "--verbose", "-v")
 """Options that change no result: pages do not name them."""
@@ -34,6 +45,8 @@ COMMAND_LINE = "portmert.command_line"
 """Where the context of a command keeps what was typed."""
 FEW = 8
 """With fewer options there are no headings."""
+LEFT = 30
+"""Columns of the name of an option where each has one line."""
 
 
 class Command(click.Command):
@@ -56,8 +69,65 @@ class Command(click.Command):
         context.meta[COMMAND_LINE] = shlex.join(["portmert", info_name or "", *typed])
         return context
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        """Return the option of the whole help; `-h` is a shorter one."""
+        return ["--help"]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return all parameters, and `-h`."""
+        *params, whole = super().get_params(ctx)
+        return [*params, _SHORT, whole]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does, without its examples."""
+        described = click.Command(self.name, help="\n\n".join(self._paragraphs(are_code=False)))
+        described.format_help_text(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write examples, and where to read on."""
+        if examples := self._paragraphs(are_code=True):
+            with formatter.section("Examples"):
+                formatter.write(textwrap.indent("\n".join(examples), "  ") + "\n")
+        path, name = ctx.command_path, ctx.command_path.split()[1:2]
+        more = [(f"{path} -h", "one line for each option")]
+        more += [
+            (f"docs/{PAGES[word]}.md", "in the folder that `portmert examples FOLDER` makes")
+            for word in name if word in PAGES
+        ]  # fmt: skip
+        with formatter.section("Learn more"):
+            formatter.write_dl(more)
+
+    def short_help_text(self, ctx: click.Context) -> str:
+        """Return one line for the command, and one for each option."""
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        formatter.write(f"\n  {self.get_short_help_str(limit=1000)}\n")
+        for title, records in self._grouped(ctx).items():
+            formatter.write(f"\n{title}:\n")
+            for form, text in records:
+                name = form if len(form) < LEFT else form.partition(" ")[0]
+                said = re.split(r"[.:;] |\.$|, (?:for example|which|where) ", text)[0]
+                line = textwrap.shorten(said, formatter.width - LEFT - 2, placeholder=" ...")
+                formatter.write(f"  {name:<{LEFT}}{line}".rstrip() + "\n")
+        return formatter.getvalue() + f"\n`{ctx.command_path} --help` has all of it, with examples.\n"
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
+        for title, records in self._grouped(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def _paragraphs(self, *, are_code: bool) -> list[str]:
+        """Return the paragraphs of the docstring that are examples, or those that are not."""
+        text = inspect.cleandoc(self.help or "").partition("\f")[0]
+        code, words = [], []
+        for paragraph in re.split(r"\n\s*\n", text):
+            is_code = paragraph.startswith("\b\n")
+            (code if is_code else words).append(paragraph.removeprefix("\b\n") if is_code else paragraph)
+        return code if are_code else words
+
+    def _grouped(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Return forms and texts of the options by heading."""
         names = {
             option.name or "": option.opts[0]
             for option in self.params
@@ -74,16 +144,29 @@ class Command(click.Command):
                 groups[title].append((record[0], _with_options(record[1], names)))
         if sum(map(len, groups.values())) < FEW:
             groups = {"Options": [record for records in groups.values() for record in records]}
-        for title, records in groups.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+        return {title: records for title, records in groups.items() if records}
+
+
+def _show_short(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value and not ctx.resilient_parsing and isinstance(ctx.command, Command):
+        click.echo(ctx.command.short_help_text(ctx), nl=False)
+        ctx.exit()
+
+
+_SHORT = click.Option(
+    ["-h"], is_flag=True, is_eager=True, expose_value=False, callback=_show_short,
+    help="Show a line for each option, and exit.",
+)  # fmt: skip
 
 
 class CommandGroup(Command, click.Group):
     """A command with commands below it, whose first lines are shown in full."""
 
     command_class = Command
+    get_help_option_names = click.Group.get_help_option_names
+    get_params = click.Group.get_params
+    format_help_text = click.Group.format_help_text
+    format_epilog = click.Group.format_epilog
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, then the commands."""
@@ -105,6 +188,20 @@ class CommandGroup(Command, click.Group):
         """Return the first sentence of the help of a command; None if there is none."""
         command = self.get_command(ctx, name)
         return command.get_short_help_str(limit=1000) if command else None
+
+
+class WrongUsage(click.ClickException):
+    """A fault of the command line, in the form of all other faults."""
+
+    exit_code = 2
+
+    def __init__(self, fault: click.UsageError) -> None:
+        path = fault.ctx.command_path if fault.ctx is not None else "portmert"
+        super().__init__(f"{fault.format_message()} ({path} -h lists the options)")
+
+    def show(self, file: Any = None) -> None:
+        """Write one line."""
+        click.echo(f"portmert: error: {self.format_message()}", file=file, err=file is None)
 
 
 def _with_effect(words: Sequence[str], *, needs_folder: bool) -> list[str]:

@@ -19,6 +19,8 @@ EXISTING = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=Tr
 class FiniteRange(click.FloatRange):
     """A finite number in a range; for click, NaN is in every range."""
 
+    name = "number"
+
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
@@ -31,6 +33,8 @@ class FiniteRange(click.FloatRange):
 
 class Whole(click.IntRange):
     """A whole number from `lowest` on, small enough for an array."""
+
+    name = "number"
 
     def __init__(self, lowest: int, highest: int = MOST) -> None:
         super().__init__(lowest, highest)

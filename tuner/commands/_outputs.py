@@ -171,9 +171,10 @@ def say_written(*paths: Path | None) -> None:
             click.echo(f"written: {path}", err=True)
 
 
-def show_weights(result: portmert.Optimized, out: Path, json_out: Path | None) -> None:
-    """Write tuned weights, and print their scores as a text or as JSON."""
-    write_text(out, result.to_json())
+def show_weights(result: portmert.Optimized, out: Path | None, json_out: Path | None) -> None:
+    """Write tuned weights if `out` is given, and print their scores as a text or as JSON."""
+    if out is not None:
+        write_text(out, result.to_json())
     if print_json(json_out, result.as_json()):
         return
 
@@ -183,7 +184,7 @@ def show_weights(result: portmert.Optimized, out: Path, json_out: Path | None) -
     for line in result.summary:
         say(line)
     say_left_out(say)
-    say(f"weights: {out}")
+    say(f"weights: {out}" if out is not None else "weights: not kept; --out FILE keeps them")
     if result.bootstrap is not None:
         say(result.bootstrap.as_text())
 

@@ -60,7 +60,9 @@ def command(
     gold_base: int,
     **values: Any,
 ) -> None:
-    """Align the words of SOURCE and TARGET, or measure links against links made by hand.
+    """Link the words of two texts.
+
+    Or measure links against links made by hand (--check).
 
     \b
     portmert align --source S --target T --out LINKS [--aligner NAME] [...]
@@ -68,7 +70,7 @@ def command(
 
     The aligner thot takes --set model=ibm1|ibm2|hmm|ibm3|ibm4|fast_align|eflomal, iterations=N,
     symmetrization=grow-diag-final-and|intersection|union|..., subword=MODEL, vocab_size=N. The
-    aligner giza runs programs (docs/how-to/aligners.md), found on PATH or by --set bin_dir=DIR.
+    aligner giza runs programs, found on PATH or by --set bin_dir=DIR.
     The aligner precomputed takes --set links=FILE.
 
     With --check, precision, recall and alignment error rate (AER) are printed; a dash is one

@@ -24,7 +24,9 @@ ANNOTATE = "tuner.api.annotating.annotate"
 @_groups.executor
 @options(ANNOTATE, "max_failed annotation_cache")
 def command(**values: Any) -> None:
-    """Tag and parse a text, and write CoNLL-U.
+    """Tag and parse a text.
+
+    The output is CoNLL-U.
 
     \b
     portmert annotate --annotator udpipe --model M --in TEXT --out FILE.conllu

@@ -15,7 +15,7 @@ _folder = options("tuner.api.lists.Lists", "annotation_cache")
 
 @click.group(cls=CommandGroup)
 def command() -> None:
-    """Show or clear the cache of tags and parses, which keeps each sentence once.
+    """Show or clear the cache of parses.
 
     It is a file in the folder PORTMERT_CACHE, or in the user's cache folder. If it grows beyond
     PORTMERT_CACHE_SIZE (as 500M or 2G; default 4G), the annotations

@@ -34,12 +34,13 @@ TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing
     _outputs.html, _outputs.plot, _outputs.json_option, _outputs.latex, _outputs.latex_all
 )
 def command(**values: Any) -> portmert.Report:
-    """Compare systems with the first one: scores, significance, and where they differ.
+    """Test whether systems differ, and show where.
+
+    All are compared with the first one.
 
     A system is the folder of a run of tune or of optimize --replicas, or name=FILE[,FILE...] with
     a file of tokenised text for each replica. A folder knows its test set. For files give --ref,
-    and --source for metrics of word order. Quotes protect signs in the names of files, see
-    docs/how-to/installation.md.
+    and --source for metrics of word order. Quotes protect signs in the names of files.
 
     \b
     portmert compare runs/bleu runs/port --html page.html

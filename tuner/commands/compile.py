@@ -20,7 +20,9 @@ from ..families import extensions
     help="Compile for every command, or for reading lists and tuning on BLEU or PORT.",
 )
 def command(purpose: str) -> None:
-    """Compile kernels now, so that no later command has to wait for it.
+    """Compile kernels now.
+
+    No later command has to wait for it.
 
     Without it each kernel is compiled when it is first used after an installation, and kept. All
     are divided among as many processes as there are processors.

@@ -32,7 +32,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 @click.argument("name", required=False)
 @json_option
 def command(*, family: str | None, name: str | None, as_json: bool) -> None:
-    """List all components, those of a FAMILY, or describe the component NAME with its options.
+    """List components, or describe one.
 
     FAMILY is metric, aligner, decoder, optimizer, reader or annotator. It may be left out if only
     one family has the NAME. Options after the NAME are checked. Components of other packages are

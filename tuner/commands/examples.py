@@ -9,7 +9,9 @@ import click
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def command(folder: Path) -> None:
-    """Copy the example data (configs/) and the documentation (docs/) to FOLDER.
+    """Copy example data and the guide.
+
+    They are configs/ and docs/ in FOLDER.
 
     The commands that the pages show run in FOLDER as they stand, as in
 

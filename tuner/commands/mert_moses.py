@@ -16,7 +16,7 @@ USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
   --decoder-flags=STRING    more options for the decoder
   --jobs=N                  decoder processes; each decodes a part of SRC
   --executor=PLACE          where they run: local, dask:ADDRESS, dask-slurm:JOBS
-                            or FILE.toml (docs/how-to/cluster.md)
+                            or FILE.toml
   --sctype=NAME --scconfig=KEY:VALUE,...
                             the metric, any of `portmert metrics`; may also
                             stand in --mertargs. PORT needs
@@ -70,11 +70,11 @@ class _Raw(click.Command):
 @click.command(
     cls=_Raw,
     add_help_option=False,
-    short_help="Tune a Moses system with mert-moses.pl's command line and files.",
+    short_help="Tune Moses in place of mert-moses.pl.",
 )
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Tune a Moses system with mert-moses.pl's command line and files."""
+    """Tune Moses in place of mert-moses.pl."""
     if context.args in ([], ["-h"], ["--help"]):
         click.echo(USAGE)
         return

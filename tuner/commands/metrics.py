@@ -9,7 +9,7 @@ from .components import json_option, show
 @click.argument("name", required=False)
 @json_option
 def command(*, name: str | None, as_json: bool) -> None:
-    """List the metrics, or describe the metric NAME with its options.
+    """List metrics, or describe one.
 
     \b
     Example:

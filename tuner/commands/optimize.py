@@ -27,7 +27,7 @@ OF_ONE_SEARCH = ("samples", "also", "contributions", "plot")
 @_groups.search
 @_groups.length_penalty
 @_groups.bootstrap
-@click.option("--out", type=FILE, help="File for the tuned weights (JSON).")
+@click.option("--out", type=FILE, help="File for the tuned weights (JSON); else they are shown.")
 @click.option(
     "--replicas",
     type=Whole(1),
@@ -51,7 +51,10 @@ def command(
     json_out: Path | None,
     **values: Any,
 ) -> None:
-    """Find the weights under which the lists' best hypotheses score highest.
+    """Find weights for n-best lists or lattices.
+
+    Under these weights the best hypotheses of the lists score highest. Without --out the weights
+    are shown and not kept.
 
     \b
     portmert optimize --metric port --nbest dev.nbest.gz --ref dev.ref --source dev.src \\
@@ -83,6 +86,6 @@ def command(
             _outputs.say_left_out()
             click.echo(f"weights: {out_dir / 'weights.json'}")
         return
-    if out is None:
-        raise click.UsageError("give --out, or --replicas and --out-dir")
+    if replicas is not None:
+        raise click.UsageError("--replicas needs --out-dir")
     _outputs.show_weights(portmert.optimize(lists, **values), out, json_out)

@@ -27,7 +27,9 @@ from ._signatures import options
 def command(
     *, features_dat: Any, scores_dat: Any, out: Path, json_out: Path | None, **values: Any
 ) -> None:
-    """Find weights from the features.dat and scores.dat that Moses' extractor writes.
+    """Find weights from features.dat and scores.dat.
+
+    Moses' extractor writes these files.
 
     \b
     portmert optimize-dat --metric bleu --features-dat run1.features.dat \\

@@ -27,7 +27,9 @@ from ._signatures import options
 @_groups.threads
 @_outputs.reporting(_outputs.html, _outputs.plot, _outputs.json_option)
 def command(*, run: tuple[Path, ...], **values: Any) -> portmert.Report:
-    """Report on the folder RUN of tune, also while it is still running, or on several.
+    """Report on runs of tune.
+
+    RUN is a folder of `portmert tune`, also while it is still running.
 
     The report shows the dev score of each iteration, the projected and the real score, the growth
     of the n-best lists, and the weights with their spread over replicas. The HTML page adds the

@@ -51,7 +51,9 @@ RERANK = "tuner.api.reranking.rerank"
 def command(
     *, out: Path | None, json_out: Path | None, links_out: Path | None, **values: Any
 ) -> None:
-    """Write the best hypothesis of each segment under the weights.
+    """Choose hypotheses with weights.
+
+    The best hypothesis of each segment is written.
 
     If several have the same score, the first in the list is chosen. With --mbr the hypothesis that
     a metric finds most like the others is chosen. With --oracle hypotheses are exchanged, segment

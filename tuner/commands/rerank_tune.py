@@ -28,7 +28,7 @@ RERANK_TUNE = "tuner.api.rerank_tuning.rerank_tune"
 @_groups.fresh
 @_outputs.json_option
 def command(*, json_out: Path | None, **values: Any) -> None:
-    """Tune weights on n-best lists, rerank a test set with them, and compare the result.
+    """Tune weights, rerank a test set, compare.
 
     Weights are searched with several seeds and averaged. The averaged weights choose the lines of
     output.txt in --out-dir. With --test-ref, comparison.html compares these lines with the first

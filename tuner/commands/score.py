@@ -28,7 +28,9 @@ SCORE = "tuner.api.scoring.score"
 def command(
     *, hyp: Path, refs: tuple[Path, ...], by_segment: bool, json_out: Path | None, **values: Any
 ) -> None:
-    """Score tokenised text, one segment a line, against one or more references.
+    """Score texts against references.
+
+    Texts are tokenised, one segment on each line; there may be several references.
 
     \b
     portmert score --metric bleu --metric ter --hyp output.txt --ref reference.txt

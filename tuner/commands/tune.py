@@ -26,7 +26,9 @@ OF_CONFIG = {"default": None, "show_default": "as in CONFIG"}
 @_groups.any_annotator
 @_groups.config_executor
 def command(*, config: Path, **values: Any) -> None:
-    """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
+    """Tune the weights of a decoder.
+
+    The command decodes, merges the lists, searches, and repeats until nothing is gained.
 
     CONFIG names the texts, the decoder, the metric and the output folder, which gets weights.json,
     the decoder's tuned configuration and result.json. If tuning was interrupted, the same command
