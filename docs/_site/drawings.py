@@ -101,8 +101,8 @@ def svg(title: str, description: str, height: float, parts: Sequence[str]) -> st
         'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8" class="l"/></marker></defs>'
     )
     return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="560" '
-        'role="img" aria-labelledby="title desc">',
+        (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" width="560" '
+        'role="img" aria-labelledby="title desc">'),
         f'<title id="title">{escape(title)}</title>',
         f'<desc id="desc">{escape(description)}</desc>',
         f"<style>{STYLE}</style>",
@@ -140,10 +140,10 @@ def drawn_results() -> str:
             line(8, top + 16, 392, top + 16, "s l"),
             circle(place(row.before), top + 16, "o"),
             line(place(ends[0]), top + 16, place(ends[1]), top + 16, "i"),
-            *([] if row.rival_score is None else [circle(place(row.rival_score), top + 16, "r", 6)]),
+            "" if row.rival_score is None else circle(place(row.rival_score), top + 16, "r", 6),
             circle(place(row.tuned), top + 16, "t", 3.6),
-            f'<text x="4" y="{top + 38}" class="s">{escape(f"{row.beside} {row.before:.1f}")}'
-            f'{escape(rival)}; <tspan class="x">tuned {row.tuned:.1f}</tspan></text>',
+            (f'<text x="4" y="{top + 38}" class="s">{escape(f"{row.beside} {row.before:.1f}")}'
+            f'{escape(rival)}; <tspan class="x">tuned {row.tuned:.1f}</tspan></text>'),
         ]  # fmt: skip
     said = "; ".join(f"{row.task}: {row.before:g} to {row.tuned:g} {row.metric}" for row in rows)
     return svg(
@@ -157,7 +157,11 @@ def drawn_choice() -> str:
     hypotheses = (("they broke down the plan", -2.0, 0.3), ("they have a plan", -3.0, 0.2),
                   ("they adopted the plan", -2.5, 0.8))  # fmt: skip
     weightings = ((1.0, 0.0), (1.0, 2.0))
-    parts = [text(4, 31, "hypothesis", "b"), text(208, 31, "lm", "b e"), text(250, 31, "qe", "b e")]
+    parts = [
+        text(4, 31, "hypothesis", "b"),
+        text(208, 31, "lm", "b e"),
+        text(250, 31, "qe", "b e"),
+    ]
     for column, (lm, quality) in enumerate(weightings):
         x = 322 + 72 * column
         parts += [text(x, 16, f"{lm:g} \N{MIDDLE DOT} lm", "b e"),

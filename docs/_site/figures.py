@@ -13,10 +13,10 @@ import click
 import numpy as np
 
 import portmert
+from docs._site import drawings
 from portmert.tuner.evaluation import plots
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Heading, SegmentBrowser, Series
 from portmert.tuner.evaluation.page.html import html
-from docs._site import drawings
 from research import replication
 from research.decodings import RESULTS, chart
 

@@ -55,8 +55,12 @@ PYTHON = {
     ),
     "Tune": (
         "Weights for lists and for decoders.",
-        "optimize SearchOptions Search Optimized replicate Replicas rerank_tune RerankTuned tune "
-        "TuneSettings TunedDecoder Result average WeightAverage FeatureWeights Constraints Bounds",
+        (
+           (
+            "optimize SearchOptions Search Optimized replicate Replicas rerank_tune RerankTuned "
+            "tune TuneSettings TunedDecoder Result average WeightAverage FeatureWeights "
+            "Constraints Bounds"
+        ),
     ),
     "Use": (
         "Choose hypotheses with weights; links and analyses of texts.",
@@ -64,14 +68,18 @@ PYTHON = {
     ),
     "Judge": (
         "Score outputs, test differences, ask people.",
-        "score Score compare TestSet Resampling report Report crossval metaeval JudgedSet "
-        "train_metric TrainedMetric make_sheets Filters read_sheets reproduce",
+        (
+            "score Score compare TestSet Resampling report Report crossval metaeval JudgedSet "
+            "train_metric TrainedMetric make_sheets Filters read_sheets reproduce"
+        ),
     ),
     "Extend": (
         "Base classes of components, and the arrays that they work on.",
-        "Metric metric Need Batch Texts Vocabulary LearnedFeatures Optimizer TuningProblem "
-        "SearchResult Reader ListFile Aligner Annotator Annotation Decoder Decoding "
-        "PortmertError",
+        (
+            "Metric metric Need Batch Texts Vocabulary LearnedFeatures Optimizer TuningProblem "
+            "SearchResult Reader ListFile Aligner Annotator Annotation Decoder Decoding "
+            "PortmertError"
+        ),
     ),
 }
 """Tasks of Python users, each a page: its sentence, and the names of `portmert` in their order."""
@@ -268,7 +276,7 @@ def python_index() -> str:
         raise LookupError(f"PYTHON in {__file__} has not exactly the public names: {differ}")
     parts = [
         "# Python\n",
-        "`import portmert` has all of this. [Use it from Python](../how-to/python.md) has a tour.\n",
+        "`import portmert` has all of this: [a tour](../how-to/python.md).\n",
     ]
     for task, (sentence, names) in PYTHON.items():
         page = f"python-{task.lower()}.md"

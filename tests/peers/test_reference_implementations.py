@@ -1,7 +1,7 @@
 """Equal figures on random and on real texts, option by option, and the page that lists options.
 
-docs/metrics/reference-implementations.md (sacrebleu, jiwer) and research/reference-implementations.md say
-for each option what it is here. jiwer and NLTK are compared where they are installed.
+docs/metrics/reference-implementations.md (sacrebleu, jiwer) and the page of this name in research/
+say for each option what it is here. jiwer and NLTK are compared where they are installed.
 """
 
 from __future__ import annotations

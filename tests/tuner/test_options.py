@@ -18,7 +18,8 @@ def commands():
 @pytest.mark.parametrize("name", [name for name, _ in commands() if name != "mert-moses"])
 def test_every_command_shows_an_example_and_how_loud_it_is(name):
     shown = run(*name.split(), "--help").stdout
-    assert f"portmert {name}" in shown.split("Options:")[0].partition("\n\n")[2]
+    described, _, examples = shown.partition("\nExamples:\n")
+    assert f"portmert {name}" in (examples or described.split("Options:")[0].partition("\n\n")[2])
     if name not in ("cache", "humaneval"):
         assert "--quiet" in shown
         assert "--verbose" in shown

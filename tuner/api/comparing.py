@@ -49,8 +49,8 @@ def compare(
     test
         Files of references, or a `TestSet` with source and links too. Default: that of the runs.
     metric : NAME[:OPTION=VALUE,...]
-        Metric to compare by; in Python an object too. Default: bleu, port, qmean, ter, and the metrics that the
-        runs were tuned on.
+        Metric to compare by; in Python an object too. Default: bleu, port, qmean, ter, and the
+        metrics that the runs were tuned on.
     text, text_model, annotator, annotation_cache, threads, executor, progress
         As in `score` and `optimize`. By default the first four are those of the runs.
     resampling

@@ -30,8 +30,9 @@ OPTIONS = {
 }
 """Heading -> options; the others stand first."""
 PAGES = {
-    "align": "how-to/aligners", "annotate": "how-to/syntax-metrics", "cache": "how-to/syntax-metrics",
-    "compare": "how-to/compare", "crossval": "how-to/crossval", "demo": "how-to/tune",
+    "align": "how-to/aligners", "annotate": "how-to/syntax-metrics",
+    "cache": "how-to/syntax-metrics", "compare": "how-to/compare",
+    "crossval": "how-to/crossval", "demo": "how-to/tune",
     "humaneval": "how-to/people", "metaeval": "how-to/people", "metric-train": "how-to/people",
     "metrics": "metrics/index", "optimize": "how-to/rerank", "optimize-dat": "how-to/moses",
     "report": "how-to/tune", "reproduce": "metrics/papers", "rerank": "how-to/rerank",
@@ -109,7 +110,9 @@ class Command(click.Command):
                 said = re.split(r"[.:;] |\.$|, (?:for example|which|where) ", text)[0]
                 line = textwrap.shorten(said, formatter.width - LEFT - 2, placeholder=" ...")
                 formatter.write(f"  {name:<{LEFT}}{line}".rstrip() + "\n")
-        return formatter.getvalue() + f"\n`{ctx.command_path} --help` has all of it, with examples.\n"
+        return (
+            formatter.getvalue() + f"\n`{ctx.command_path} --help` has all of it, with examples.\n"
+        )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
@@ -120,11 +123,9 @@ class Command(click.Command):
     def _paragraphs(self, *, are_code: bool) -> list[str]:
         """Return the paragraphs of the docstring that are examples, or those that are not."""
         text = inspect.cleandoc(self.help or "").partition("\f")[0]
-        code, words = [], []
-        for paragraph in re.split(r"\n\s*\n", text):
-            is_code = paragraph.startswith("\b\n")
-            (code if is_code else words).append(paragraph.removeprefix("\b\n") if is_code else paragraph)
-        return code if are_code else words
+        all_of_it = re.split(r"\n\s*\n", text)
+        chosen = [one for one in all_of_it if one.startswith("\b\n") == are_code]
+        return [one.removeprefix("\b\n") for one in chosen]
 
     def _grouped(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
         """Return forms and texts of the options by heading."""
@@ -147,7 +148,7 @@ class Command(click.Command):
         return {title: records for title, records in groups.items() if records}
 
 
-def _show_short(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+def _show_short(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing and isinstance(ctx.command, Command):
         click.echo(ctx.command.short_help_text(ctx), nl=False)
         ctx.exit()

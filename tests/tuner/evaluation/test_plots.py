@@ -84,5 +84,9 @@ def test_a_search_is_drawn_with_the_surface_of_its_heaviest_weight(tmp_path):
     lists = portmert.Lists.from_arrays(features, scores=[[0.1, 0.9], [0.2, 0.8]])
     portmert.optimize(lists, optimizer="mert", plot=tmp_path / "plot.svg")
     text = (tmp_path / "plot.svg").read_text()
-    for title in ("Scores of the lists", "Shares of the weights", "Score by the weight of f1; dashed"):
+    for title in (
+        "Scores of the lists",
+        "Shares of the weights",
+        "Score by the weight of f1; dashed",
+    ):
         assert f"<!-- {title}" in text
