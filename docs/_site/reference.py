@@ -56,7 +56,6 @@ PYTHON = {
     "Tune": (
         "Weights for lists and for decoders.",
         (
-           (
             "optimize SearchOptions Search Optimized replicate Replicas rerank_tune RerankTuned "
             "tune TuneSettings TunedDecoder Result average WeightAverage FeatureWeights "
             "Constraints Bounds"
