@@ -88,7 +88,7 @@ def replicate(
     progress: Progress | None = None,
     **search: Unpack[SearchOptions],
 ) -> Replicas:
-    """Optimize several times with different seeds, average the weights, and score a test set.
+    r"""Optimize several times with different seeds, average the weights, and score a test set.
 
     After an interruption the same call continues. `compare` reads the folder.
 
@@ -123,6 +123,23 @@ def replicate(
     ------
     PortmertError
         Lists, references and metric do not fit, or the folder is of another call.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import portmert
+    >>> two = "{0} ||| a b c x ||| LM= -1 ||| -1\n{0} ||| a b c d ||| LM= -2 ||| -2\n"
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = Path(name)
+    ...     _ = (folder / "dev").write_text("".join(map(two.format, range(8))))
+    ...     _ = (folder / "dev.ref").write_text("a b c d\n" * 8)
+    ...     lists = portmert.Lists.read(folder / "dev", refs=folder / "dev.ref")
+    ...     tuned = portmert.replicate(
+    ...         lists, "bleu", replicas=2, out_dir=folder / "out", optimizer="mert:restarts=1"
+    ...     )
+    >>> list(tuned.weights.values)
+    ['LM']
     """
     dev_lists = as_lists(lists)
     metric = registry.metric(dev_lists.metric_of(metric))

@@ -202,7 +202,7 @@ def rerank_tune(
     progress: Progress | None = None,
     **search: Unpack[optimizing.SearchOptions],
 ) -> RerankTuned:
-    """Tune with several seeds, rerank a test set by the averaged weights, and compare.
+    r"""Tune with several seeds, rerank a test set by the averaged weights, and compare.
 
     With references of the test set, or with scores of its hypotheses that are in hand, the tuned
     output is compared with what needs no tuning: the first hypothesis of each segment, the start
@@ -239,6 +239,27 @@ def rerank_tune(
     ------
     PortmertError
         As in `replicate`; or no metric can compare the outputs.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import portmert
+    >>> two = "{0} ||| a b c x ||| LM= -1 ||| -1\n{0} ||| a b c d ||| LM= -2 ||| -2\n"
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = Path(name)
+    ...     for part in ("dev", "test"):
+    ...         _ = (folder / part).write_text("".join(map(two.format, range(8))))
+    ...         _ = (folder / f"{part}.ref").write_text("a b c d\n" * 8)
+    ...     dev, test = (
+    ...         portmert.Lists.read(folder / part, refs=folder / f"{part}.ref")
+    ...         for part in ("dev", "test")
+    ...     )
+    ...     tested = portmert.rerank_tune(
+    ...         dev, "bleu", test=test, replicas=2, out_dir=folder / "out", optimizer="mert"
+    ...     )
+    >>> tested.lines[0]
+    'a b c d'
     """
     kept = tempfile.TemporaryDirectory(prefix="portmert-") if out_dir is None else None
     folder = Path(kept.name if out_dir is None and kept else str(out_dir))

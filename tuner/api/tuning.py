@@ -258,6 +258,26 @@ def tune(
     PortmertError
         The decoder, its answer, a setting or a file is wrong. The error of a function is the cause
         (`__cause__`).
+
+    Examples
+    --------
+    A decoder that knows two outputs of each source:
+
+    >>> import tempfile
+    >>> import portmert
+    >>> def decode(weights, sources, size):
+    ...     known = {"x": {"LM": -1.0, "TM": -2.0}, "d": {"LM": -2.0, "TM": -1.0}}
+    ...     return [
+    ...         [{"text": f"{source} {word}", "features": known[word]} for word in known]
+    ...         for source in sources
+    ...     ]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tuned = portmert.tune(
+    ...         decode, ["a b", "c d"], ["a b d", "c d d"], start={"LM": 1, "TM": 0.1},
+    ...         metric="wer", folder=folder, iterations=1, optimizer="mert:restarts=1",
+    ...     )
+    >>> print(str(tuned).splitlines()[0])
+    wer ↓ 33.33 -> 0.00 on dev (iteration 2 of 2; the decoder found no new hypothesis)
     """
     every = {"seed": seed, "threads": threads, **settings}
     values: dict[str, Any] = {key: value for key, value in every.items() if value is not None}

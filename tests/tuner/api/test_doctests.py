@@ -11,7 +11,11 @@ from portmert.tuner import api
 
 MODULES = [f"portmert.tuner.api.{module.name}" for module in pkgutil.iter_modules(api.__path__)]
 MODULES.append("portmert.tuner.components.registry")
-FUNCTIONS = ("Lists", "align", "compare", "metric", "optimize", "rerank", "score")
+MODULES.append("portmert.extensions.crossval.operation")
+FUNCTIONS = (
+    "Lists", "Reranker", "align", "average", "compare", "crossval", "metric",
+    "optimize", "replicate", "rerank", "rerank_tune", "score", "tune",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)
