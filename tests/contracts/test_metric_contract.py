@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from portmert.extensions.metaeval.data import MetricScores
 from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
 from portmert.metrics._shared import WeightedMean
 from portmert.metrics.bleu import Bleu
@@ -23,6 +24,7 @@ from portmert.tuner import families
 from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe
+from portmert.tuner.evaluation.comparison.scores import Counted
 from portmert.tuner.texts.statistics import compute_stats
 from tests.oracles.metrics import Segment, Text, Tree
 from tests.oracles.semantics import Node
@@ -426,3 +428,44 @@ def test_threads_give_the_same_bytes(monkeypatch):
             with using(threads=threads):
                 found = compute_stats(metric, batch)
             assert found.tobytes() == one.tobytes(), metric.signature
+
+
+def segment_weights(metric, stats):
+    """Weights of segments where the score of a corpus is their mean; None: it is none."""
+    if isinstance(metric, _SegmentMean):
+        return stats[:, 4] if metric.denominator == "all" else stats[:, 1]
+    is_weighted = type(metric).score is WeightedMean.score
+    if is_weighted or getattr(metric, "average", None) == "segments":
+        return stats[:, -1]
+    return None
+
+
+MEANS = [metric for metric in ALL_METRICS if segment_weights(metric, np.ones((1, 5))) is not None]
+NAMES_OF_MEANS = (
+    "v v1 v2 rho tau hamming kendall ribes learned ol sr-or sr-mr sr-orv sr-mrv dr-stm dr-or "
+    "dr-orp stm stm-f hwcm hwcm-f dstm dstm-f tkm dtkm"
+)
+
+
+def test_the_metrics_that_are_means_are_those_of_their_papers():
+    assert {metric.name() for metric in MEANS} == set(NAMES_OF_MEANS.split())
+
+
+@given(corpora(layers=LAYERS))
+@settings(max_examples=25)
+def test_a_mean_over_segments_is_that_of_the_scores_of_segments_at_every_door(corpus):
+    """`score --segments` and pages, `compare`, and metric evaluation with its permutations."""
+    batch = batch_of(corpus)
+    for metric in MEANS:
+        stats = metric.stats(batch)
+        weights, whole = segment_weights(metric, stats), stats.sum(axis=0)
+        score, sign = float(metric.score(whole)), 1.0 if metric.higher_is_better else -1.0
+        if not weights.any():
+            continue
+        scores = metric.segment_scores(stats, whole)
+        (compared,) = Counted("", metric, [stats[np.newaxis]]).segment_scores()
+        judged = MetricScores("", metric, "", stats[:, np.newaxis])
+        for door in (scores, compared, sign * judged.unrounded_scores[:, 0]):
+            mean = float(np.average(door, weights=weights))
+            assert mean == pytest.approx(score, abs=1e-9), metric.signature
+        assert sign * float(judged.contributions.mean()) == pytest.approx(score, abs=1e-9)
