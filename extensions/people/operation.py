@@ -162,7 +162,7 @@ def _pool(condition: SheetCondition, filters: Filters, pipeline: TextPipeline) -
         filters = replace(filters, top_share=condition.top_share)
     with tempfile.TemporaryDirectory() as work:
         test_set = TestSet(condition.refs, source)
-        systems, test_set = in_one_order(systems, test_set, Path(work))
+        systems, test_set, _ = in_one_order(systems, test_set, Path(work))
         test = find_test_files(systems, test_set)
         outputs = [system.outputs[0].text for system in systems]
         sources = [] if test_set.source is None else [test_set.source]

@@ -402,3 +402,22 @@ def test_outputs_that_are_one_text_are_named():
     notes = document("a=good,bad", "b=bad,good", "--ref=test.ref")[0]["notes"]
     assert "a 1, b 2 have the same output, as of a tuning that changed nothing" in notes
     assert "a 2, b 1 have the same output, as of a tuning that changed nothing" in notes
+
+
+@pytest.mark.usefixtures("corpus")
+def test_groups_are_drawn_as_a_whole_and_said(corpus):
+    write_lines(corpus / "documents", ["d1", "d1", *["d2"] * (len(GOOD) - 2)])
+    found, result = document(*FILES, "--ref=test.ref", "--metric=bleu", "--groups=documents")
+    assert found["groups"] == {
+        "of": "documents", "count": 2, "smallest": 2, "largest": len(GOOD) - 2,
+    }  # fmt: skip
+    assert "warning: 2 groups only, of documents: p-values are coarse" in result.stderr
+    assert "stratified over 2 groups of 2 to" in result.stdout.replace("\n", " ")
+    assert "groups needed" in result.stdout
+    plain, _ = document(*FILES, "--ref=test.ref", "--metric=bleu")
+    assert plain["groups"] is None
+    assert [x["difference"] for x in plain["scores"]] == [x["difference"] for x in found["scores"]]
+    write_lines(corpus / "documents", ["d1"] * (len(GOOD) - 1))
+    assert error_of(*FILES, "--ref=test.ref", "--groups=documents").endswith(
+        f"the texts have {len(GOOD)}; give one for each segment"
+    )

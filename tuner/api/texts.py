@@ -18,8 +18,7 @@ from ..texts.prepare import Preparation, Prepare
 from ..texts.text_pipeline import TextPipeline
 
 PathLike = Path | str
-TextLike = Path | str | Sequence[str]
-"""A text: the name of a file, or its lines."""
+TextLike = files.TextLike
 
 
 def text_file(text: TextLike, name: str) -> files.TextFile:

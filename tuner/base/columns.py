@@ -2,6 +2,7 @@
 
     FILE#KEY             a value of each record; a dot leads into objects and into all entries of
                          lists
+    FILE#KEY[NAME=VALUE] of the records whose NAME is VALUE only
     FILE#KEY:ID          the ids stand under another key than the usual ones
     FILE#KEY:ID:INDEX    the numbers of hypotheses too
 
@@ -9,6 +10,7 @@ The usual keys are `ID_KEYS` and `INDEX_KEYS`; of these the first that a file ha
 that has a colon itself wins over a key with an id.
 """
 
+import csv
 import itertools
 import json
 import re
@@ -20,6 +22,7 @@ from . import options
 from .errors import InputError, counted, shown
 from .files import called, each_line
 from .json_toml import parse_json
+from .warn import warn
 
 ID_KEYS = (
     "custom_id", "id", "segment", "seg_id", "segment_id", "sent_id", "utt", "utt_id",
@@ -30,7 +33,13 @@ INDEX_KEYS = ("index", "choice", "rank", "n", "candidate")
 """Keys of the number of a hypothesis in its segment, from 0 or from 1."""
 DROP = "--drop-missing leaves such segments out"
 """Ends messages about segments that lack an answer."""
-_TABLE = re.compile(r"\.tsv(?:\.(?:gz|xz|zst|bz2))?$")
+HARNESS_ID = "doc_id"
+"""Key of the id in samples of lm-evaluation-harness; elsewhere it may be the id of a document."""
+_TABLE = re.compile(r"\.[tc]sv(?:\.(?:gz|xz|zst|bz2))?$")
+_COMMAS = re.compile(r"\.csv(?:\.(?:gz|xz|zst|bz2))?$")
+_CHOICE = re.compile(r"(.+)\[([^\[\]=]+)=([^\[\]]*)\]")
+_SAMPLES, _SCORES = "samples", "scores"
+"""Keys of the samples in a log of inspect_ai, and of the scores of a sample."""
 _JSON = re.compile(r"\.(?:json|jsonl)(?:\.(?:gz|xz|zst|bz2))?$")
 _ABSENT = object()
 
@@ -62,6 +71,8 @@ class RecordColumn:
         The length of the list that each value is an entry of; 1 for a value that is in no list.
     words : dict of str to tuple of str
         The values of other keys that may be ids, of a file without ids: one word in each record.
+    records : tuple of dict
+        The record that each value is of.
     """
 
     where: str
@@ -74,6 +85,14 @@ class RecordColumn:
     reasons: dict[int, str]
     sizes: tuple[int, ...]
     words: dict[str, tuple[str, ...]]
+    records: tuple[dict[str, Any], ...]
+
+    def beside(self, key: str) -> tuple[str, ...] | None:
+        """Return the text under another key beside each value; None if a record lacks it."""
+        texts = [_lookup(record, key) for record in self.records]
+        if any(text in (None, _ABSENT) or isinstance(text, dict | list) for text in texts):
+            return None
+        return tuple(map(str, texts))
 
     def check_words(self, ids: Sequence[str]) -> None:
         """Raise InputError if the records have these ids in another order under some key."""
@@ -132,13 +151,14 @@ def column_of(path: object) -> RecordColumn | None:
         return None
     if not key:
         raise InputError(f"{path}: the key behind # is empty; write FILE#KEY")
-    is_table = _TABLE.search(file) is not None
-    if not is_table and not _JSON.search(file):  # a pipe has no name that tells its form
-        first = next(each_line(file), "").removeprefix("\ufeff")
-        is_table = "\t" in first and not first.startswith("{")
-    records = list(_of_table(file) if is_table else _of_json(file))
-    if not records:
-        raise InputError(f"{called(file)}: the file is empty; expected records with '{key}'")
+    records, is_table = records_of(file)
+    key, name, choice = _chosen(key)
+    if name:
+        values_of_name = dict.fromkeys(str(_lookup(record, name)) for _, record in records)
+        records = [row for row in records if str(_lookup(row[1], name)) == choice]
+        if not records:
+            there = ", ".join(map(shown, list(values_of_name)[:5]))
+            raise InputError(f"{path}: no record has '{name}' {choice} (there: {there})")
     key, id_key, index_key = _keys(records, key)
     values = [value for place, record in records for value in _values(place, (record,), key)]
     reasons = {
@@ -160,7 +180,37 @@ def column_of(path: object) -> RecordColumn | None:
         reasons=reasons,
         sizes=tuple(record.size for record in values),
         words={} if ids else _words([record.around[0] for record in values]),
+        records=tuple(record.around[0] for record in values),
     )
+
+
+def _chosen(key: str) -> tuple[str, str, str]:
+    """Return the key of `KEY[NAME=VALUE]`, NAME and VALUE; without brackets these are empty."""
+    match = _CHOICE.fullmatch(key)
+    return (match[1], match[2], match[3]) if match else (key, "", "")
+
+
+def records_of(file: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
+    """Return place and content of each record of a file, and whether it is a table.
+
+    A file may be a table with tabs (.tsv) or commas (.csv), JSON lines, a JSON array of objects,
+    a log of inspect_ai, or what comet-score writes: objects of arrays. `samples` of the log are
+    records, their grades stand under the names of the scorers; arrays of COMET are the `system`
+    that their key names.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is empty or has no records; says where.
+    """
+    is_table = _TABLE.search(file) is not None
+    if not is_table and not _JSON.search(file):  # a pipe has no name that tells its form
+        first = next(each_line(file), "").removeprefix("\ufeff")
+        is_table = "\t" in first and not first.startswith(("{", "["))
+    records = list(_of_table(file) if is_table else _of_json(file))
+    if not records:
+        raise InputError(f"{called(file)}: the file is empty; expected records")
+    return records, is_table
 
 
 def failure_of(record: dict[str, Any]) -> str | None:
@@ -224,21 +274,85 @@ def _natural(name: str) -> tuple[Any, ...]:
 
 
 def _of_json(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield place and object of each line."""
-    for number, line in enumerate(each_line(file), 1):
+    """Yield place and object of each line, or of each record of a document."""
+    lines = each_line(file)
+    first = next(lines, "").removeprefix("\ufeff")
+    if first.lstrip()[:1] == "[" or first.strip() == "{" or '"samples"' in first[: 1 << 16]:
+        yield from _of_document(file, "\n".join([first, *lines]))
+        return
+    for number, line in enumerate(itertools.chain([first] if first else [], lines), 1):
         place = f"{called(file)}:{number}"
         try:
-            record = parse_json(line.removeprefix("\ufeff"))
+            record = parse_json(line)
         except ValueError as error:
             raise InputError(f"{place}: not JSON: {error}") from None
         if not isinstance(record, dict):
             raise InputError(f"{place}: '{shown(line)}' is no JSON object")
+        if number == 1 and ".jsonl" not in file and _is_of_arrays(record):
+            yield from _of_document(file, line)  # written in one line
+            return
         yield place, record
+
+
+def _is_of_arrays(content: dict[str, Any]) -> bool:
+    """Return whether an object has arrays of objects with the key `mt`, as comet-score writes."""
+    return bool(content) and all(
+        isinstance(value, list) and value and all(isinstance(x, dict) and "mt" in x for x in value)
+        for value in content.values()
+    )
+
+
+def _of_document(file: str, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield place and content of each record of a file that is one JSON document."""
+    where = called(file)
+    try:
+        content = parse_json(text)
+    except ValueError as error:
+        raise InputError(f"{where}: not JSON: {error}") from None
+    if isinstance(content, dict) and isinstance(content.get(_SAMPLES), list):
+        if content.get("status", "success") != "success":
+            warn(
+                f"{where}: the status of the log is '{content['status']}': samples may be missing"
+            )
+        arrays: dict[str, Any] = {"": list(map(_graded, content[_SAMPLES]))}
+    elif isinstance(content, dict) and _is_of_arrays(content):
+        arrays = {
+            name: [{"system": name, **record} for record in records]
+            for name, records in content.items()
+        }
+    else:
+        arrays = {"": content if isinstance(content, list) else [content]}
+    for name, records in arrays.items():
+        for number, record in enumerate(records, 1):
+            place = f"{where}: record {number}{f' of {name}' if name else ''}"
+            if not isinstance(record, dict):
+                raise InputError(f"{place}: '{shown(json.dumps(record))}' is no JSON object")
+            yield place, record
+
+
+def _graded(sample: Any) -> Any:
+    """Return a sample of inspect_ai with the value of each scorer under the scorer's name."""
+    scores = sample.get(_SCORES) if isinstance(sample, dict) else None
+    if not isinstance(scores, dict):
+        return sample
+    values = {
+        name: score["value"]
+        for name, score in scores.items()
+        if isinstance(score, dict) and "value" in score
+    }
+    return {**values, **sample}
 
 
 def _of_table(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield place and cells of each row; an empty cell of a table is an empty text."""
-    names, *rows = list(table_rows(each_line(file), called(file))) or [[]]
+    is_quoted = _COMMAS.search(file) is not None
+    lines = each_line(file)
+    cells_of = csv.reader(f"{line}\n" for line in lines) if is_quoted else _by_tabs(lines)
+    try:
+        by = "commas" if is_quoted else "tabs"
+        names, *rows = list(rows_of_table(cells_of, called(file), by)) or [[]]
+    except csv.Error as error:
+        raise InputError(f"{called(file)}: {error}; is it a table with commas?") from None
     for number, cells in enumerate(rows, 2):
         yield f"{called(file)}:{number}", dict(zip(names, cells, strict=True))
 
@@ -249,19 +363,34 @@ def table_rows(lines: Iterable[str], where: str) -> Iterator[list[str]]:
     Raises
     ------
     InputError
-        Two columns have one name, or a row has more or fewer cells; `where` begins the message.
+        As `rows_of_table`.
+    """
+    return rows_of_table(_by_tabs(lines), where, "tabs")
+
+
+def _by_tabs(lines: Iterable[str]) -> Iterator[list[str]]:
+    return (line.split("\t") for line in lines)
+
+
+def rows_of_table(cells_of: Iterable[list[str]], where: str, by: str) -> Iterator[list[str]]:
+    """Yield the names of the columns, then the cells of each row, in a message separated `by`.
+
+    Raises
+    ------
+    InputError
+        Two columns have one name, or a row has more or fewer cells.
     """
     names: list[str] = []
-    for number, line in enumerate(lines, 1):
-        cells = line.removeprefix("\ufeff").split("\t") if number == 1 else line.split("\t")
+    for number, row in enumerate(cells_of, 1):
+        cells = [row[0].removeprefix("\ufeff"), *row[1:]] if number == 1 and row else row
         names = names or cells
         if number == 1 and len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"{where}:1: column '{twice}' stands twice")
         if len(cells) != len(names):
             raise InputError(
-                f"{where}:{number}: {counted(len(cells), 'column')} separated by tabs, the "
-                f"header names {len(names)}"
+                f"{where}:{number}: {counted(len(cells), 'column')} separated by {by}, the header "
+                f"names {len(names)}"
             )
         yield cells
 
@@ -329,6 +458,8 @@ def _ids(records: Sequence[_Record], key: str) -> tuple[str, ...] | None:
     wholes = [record.around[0] for record in records]
     if not key:
         key = next((name for name in ID_KEYS if any(name in whole for whole in wholes)), "")
+        if not key and all(HARNESS_ID in x and "filtered_resps" in x for x in wholes):
+            key = HARNESS_ID
         if not key:
             return None
     ids = []

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -35,6 +35,10 @@ _READ = 1 << 20
 """Bytes of a file read at once."""
 _PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part", re.DOTALL)
 """The name of a file that is being written."""
+
+
+TextLike = Path | str | Sequence[str]
+"""A text: the name of a file, or its lines."""
 
 
 class Lines(tuple[str, ...]):  # noqa: SLOT001  it has a name

@@ -37,17 +37,29 @@ def sgml_segments(lines: Iterable[str]) -> Iterator[str]:
     ValueError
         It has no segment, or a document twice, as where several references are in one file.
     """
+    return (text for text, _ in sgml_in_documents(lines))
+
+
+def sgml_in_documents(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the text of each `<seg>`, and the `docid` of its document; "" outside documents.
+
+    Raises
+    ------
+    ValueError
+        As `sgml_segments`.
+    """
     documents: set[str] = set()
-    empty = True
+    empty, document = True, ""
     for match in _SEGMENT.finditer("\n".join(lines)):
         if match[1] is not None:
             empty = False
-            yield " ".join(html.unescape(match[1]).split())
+            yield " ".join(html.unescape(match[1]).split()), document
         elif name := _DOCUMENT.search(match[2]):
-            if name[1] in documents:
+            document = name[1]
+            if document in documents:
                 raise ValueError(
-                    f"document {name[1]} stands twice; write each reference to a file of its own"
+                    f"document {document} stands twice; write each reference to a file of its own"
                 )
-            documents.add(name[1])
+            documents.add(document)
     if empty:
         raise ValueError("SGML without a <seg>; expected one for each segment")

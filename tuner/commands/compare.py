@@ -13,14 +13,14 @@ from . import _groups, _outputs
 from ._help import Command
 from ._signatures import options
 
-TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing", "ids")
+TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing", "ids", "groups")
 
 
 @click.command(cls=Command)
 @click.argument("systems", nargs=-1, metavar="A B [C ...]")
 @options(
     _groups.TEST_SET,
-    "references source links aligner options--set drop_missing ids",
+    "references source links aligner options--set drop_missing ids groups",
 )
 @options("tuner.api.comparing.compare", "metric")
 @_groups.lowercase

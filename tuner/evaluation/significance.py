@@ -11,11 +11,18 @@ those of the chunks before: a worker that scores a later chunk draws the earlier
 References: Koehn (EMNLP 2004) for the bootstrap; Riezler and Maxwell (2005) for randomization;
 Clark, Dyer, Lavie and Smith (ACL 2011) for both over several optimizer runs, as in MultEval, and
 for the two kinds of chance, of segments and of tuning, which `_t_test` adds up.
+
+Segments of one document or speaker are not independent. Groups of them are then drawn, and
+exchanged, as a whole: their statistics are summed first, so that a group is as a segment here. The
+bootstrap's quantiles are too narrow for few groups (Cameron, Gelbach & Miller 2008); the interval
+is then that of `standard_errors`.
 """
+
+from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +35,7 @@ from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Level, Natural, Positive
 from ..base.samples import TIE, chunks, deviation, interval, is_constant
+from ..texts.groups import Groups
 from ..texts.statistics import finite_scores
 
 SingleArray = NDArray[np.float32]
@@ -292,8 +300,8 @@ class Spread:
     score
         Mean of `replica_scores`, the corpus scores of the replicas.
     low, high
-        Bootstrap interval of `score`; None without a sample to draw, see `is_resampled`, or if
-        the score is the same on all of them.
+        Interval of `score`, from the bootstrap or, with groups, from `standard_errors`; None
+        without a sample to draw, see `is_resampled`, or if the score is the same on all of them.
     s_sel
         Standard deviation over bootstrap samples of the test set, a mean over replicas; None as
         `low`.
@@ -320,8 +328,8 @@ class PairTest:
     difference
         Score of the system minus that of the first.
     difference_low, difference_high
-        Its interval: from the bootstrap if neither system has replicas, else from the t-test. None
-        if the difference is the same on all samples.
+        Its interval: from the bootstrap if neither system has replicas, with groups from
+        `standard_errors`, else from the t-test. None if the difference is the same on all samples.
     p
         The verdict: `p_randomization` if neither system has replicas, else that of a t-test of
         luck of the test set and of tuning.
@@ -332,6 +340,16 @@ class PairTest:
         Paired bootstrap: twice the share of sampled test sets in which the system is not better
         than the first, or not worse, whichever is smaller. None if there is a difference, the same
         on all samples.
+    error, degrees
+        Its standard error, see `standard_errors` and, with replicas, `_t_test`; and the degrees of
+        freedom of Student's t for it.
+    tuning_error
+        The part of `error` that more segments do not lower: that of few replicas.
+    intraclass
+        Correlation of two segments of one group, of what each adds to the difference; None without
+        groups, or if no group has two segments.
+    design_effect
+        Variance of the difference, divided by what it were if segments were independent.
     """
 
     difference: float
@@ -340,6 +358,11 @@ class PairTest:
     p: float | None = None
     p_randomization: float | None = None
     p_bootstrap: float | None = None
+    error: float | None = None
+    degrees: float | None = None
+    tuning_error: float | None = None
+    intraclass: float | None = None
+    design_effect: float | None = None
 
 
 def is_resampled(segments: int, samples: int) -> bool:
@@ -355,6 +378,7 @@ def systems_tested(
     metrics: Sequence[Metric],
     systems: Sequence[Sequence[FloatArray]],
     resampling: Resampling | None = None,
+    groups: Groups | None = None,
 ) -> tuple[list[list[Spread]], list[list[PairTest]]]:
     """Bootstrap all systems and test each against the first.
 
@@ -365,6 +389,8 @@ def systems_tested(
     systems
         For each system M arrays (R, S, K): statistics under each metric of R replicas and S
         segments. Systems may have different numbers of replicas.
+    groups
+        The group of each segment. Default: segments are independent.
 
     Returns
     -------
@@ -382,12 +408,14 @@ def systems_tested(
     tables = [np.concatenate(list(stats), axis=2) for stats in systems]
     if not tables or len({table.shape[1] for table in tables}) != 1 or tables[0].shape[1] == 0:
         raise ValueError("systems must have the same segments, at least one")
-    tables = _exact(tables)
+    by_segment = tables
+    tables = _exact(tables if groups is None else [groups.summed(table) for table in tables])
     observed = [
         [finite_scores(metric, table.sum(axis=1)[:, part]).tolist() for table in tables]
         for metric, part in zip(metrics, columns, strict=True)
     ]
-    if not is_resampled(tables[0].shape[1], resampling.samples):
+    units = tables[0].shape[1]
+    if not is_resampled(units, resampling.samples):
         untested = [
             [_spread(scores, np.empty((len(scores), 0)), None) for scores in of_metric]
             for of_metric in observed
@@ -400,44 +428,194 @@ def systems_tested(
     sampled, randomized = samples_of(
         SamplePlan(metrics, places, tables, resampling.samples, resampling.seed)
     )
-    spreads, differences = [], []
-    for m in range(len(metrics)):
-        means = [np.array(scores).mean(axis=0) for scores in sampled[m]]
-        spreads.append(
-            [
-                _spread(observed[m][i], sampled[m][i], interval(means[i], resampling.level))
-                for i in range(len(tables))
-            ]
+    spreads, tests = [], []
+    for m, (metric, part) in enumerate(zip(metrics, columns, strict=True)):
+        left_out = _left_out(metric, [table[..., part] for table in by_segment], groups)
+        judged = _Judged(observed[m], sampled[m], left_out, units, resampling)
+        spreads.append([judged.spread(i) for i in range(len(tables))])
+        p_of = {i: p[m] for p_of_system in randomized for i, p in p_of_system.items()}
+        tests.append([judged.test(i, p_of[i]) for i in range(1, len(tables))])
+    return spreads, tests
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """The samples of all systems under one metric.
+
+    Parameters
+    ----------
+    observed, sampled
+        For each system (R,) scores, and (R, B) bootstrapped ones, of its replicas.
+    left_out
+        Scores without one unit each.
+    units
+        The number of groups, or of segments without groups.
+    """
+
+    observed: Sequence[Sequence[float]]
+    sampled: Sequence[FloatArray]
+    left_out: _ScoresLeftOut
+    units: int
+    resampling: Resampling
+
+    def spread(self, system: int) -> Spread:
+        """Return the score of a system and its spread."""
+        observed, sampled = self.observed[system], self.sampled[system]
+        bounds = interval(sampled.mean(axis=0), self.resampling.level)
+        if self.left_out.groups is not None and bounds is not None:
+            score = float(np.mean(observed))
+            luck, level = self.left_out.error(system), self.resampling.level
+            bounds = None if luck is None else _bounds(score, luck.error, luck.degrees, level)
+        return _spread(observed, sampled, bounds)
+
+    def test(self, system: int, p: float) -> PairTest:
+        """Return the test of a system against the first; `p` is that of randomization."""
+        level = self.resampling.level
+        change = self.sampled[system].mean(axis=0) - self.sampled[0].mean(axis=0)
+        difference = float(np.mean(self.observed[system]) - np.mean(self.observed[0]))
+        bounds = interval(change, level)
+        is_certain = np.ptp(change) <= TIE < abs(difference)
+        luck = None if bounds is None else self.left_out.error(system, 0)
+        p_of_verdict, tuning_error = p, None if luck is None else 0.0
+        both = [(np.array(self.observed[n]), self.sampled[n]) for n in (0, system)]
+        tested = _t_test(difference, both, self.units)
+        if tested is not None:
+            p_of_verdict, error, degrees, tuning_error = tested
+            bounds = _bounds(difference, error, degrees, level)
+            luck = replace(luck or _Luck(error, degrees), error=error, degrees=degrees)
+        elif self.left_out.groups is not None and luck is not None:
+            bounds = _bounds(difference, luck.error, luck.degrees, level)
+        fewest = min(np.count_nonzero(side * change <= TIE) for side in (1, -1))
+        p_bootstrap = min(1.0, 2 * (1 + int(fewest)) / (self.resampling.samples + 1))
+        low, high = bounds or (None, None)
+        return PairTest(
+            difference,
+            low,
+            high,
+            p_of_verdict,
+            p,
+            None if is_certain else p_bootstrap,
+            tuning_error=tuning_error,
+            **({} if luck is None else vars(luck)),
         )
-        tests = []
-        for i in range(1, len(tables)):
-            p = next(group[i] for group in randomized if i in group)[m]
-            change = means[i] - means[0]
-            difference = float(np.mean(observed[m][i]) - np.mean(observed[m][0]))
-            bounds = interval(change, resampling.level)
-            p_of_both = p
-            both = [(np.array(observed[m][n]), sampled[m][n]) for n in (0, i)]
-            tested = _t_test(difference, both, tables[0].shape[1], resampling.level)
-            if tested is not None:
-                p_of_both, width = tested
-                bounds = difference - width, difference + width
-            fewest = min(np.count_nonzero(side * change <= TIE) for side in (1, -1))
-            p_bootstrap = min(1.0, 2 * (1 + int(fewest)) / (resampling.samples + 1))
-            certain = np.ptp(change) <= TIE < abs(difference)
-            low, high = bounds or (None, None)
-            tests.append(
-                PairTest(difference, low, high, p_of_both, p, None if certain else p_bootstrap)
-            )
-        differences.append(tests)
-    return spreads, differences
+
+
+def _bounds(value: float, error: float, degrees: float, level: float) -> tuple[float, float]:
+    """Return the interval of a value by Student's t."""
+    from scipy.special import stdtrit  # noqa: PLC0415  start-up time
+
+    width = float(stdtrit(degrees, (1.0 + level) / 2.0)) * error
+    return value - width, value + width
+
+
+@dataclass(frozen=True)
+class _Luck:
+    """The standard error of a score or of a difference; the fields are those of `PairTest`."""
+
+    error: float
+    degrees: float
+    intraclass: float | None = None
+    design_effect: float | None = None
+
+
+def _left_out(
+    metric: Metric, tables: Sequence[FloatArray], groups: Groups | None
+) -> _ScoresLeftOut:
+    """Score test sets that lack one segment or one group each, by tables (R, S, K) of systems."""
+    segments = [_without_one(metric, table) for table in tables]
+    if groups is None:
+        return _ScoresLeftOut(segments, None, None)
+    of_groups = [_without_one(metric, groups.summed(table)) for table in tables]
+    return _ScoresLeftOut(segments, of_groups, groups)
+
+
+def _without_one(metric: Metric, table: FloatArray) -> FloatArray:
+    """Return (U,): the score without each unit, a mean over replicas; NaN if it is none."""
+    rest = table.sum(axis=1, keepdims=True) - table
+    with np.errstate(all="ignore"):
+        scores: FloatArray = np.asarray(metric.score(rest), dtype=np.float64).mean(axis=0)
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoresLeftOut:
+    """For each system (S,) scores without each segment, and (G,) without each group."""
+
+    segments: Sequence[FloatArray]
+    of_groups: Sequence[FloatArray] | None
+    groups: Groups | None
+
+    def error(self, system: int, base: int | None = None) -> _Luck | None:
+        """Return the standard error of a score, or of its difference from that of `base`.
+
+        It is that of the jackknife, which leaves out one unit at a time: with groups it is the
+        variance CR3 of clusters (Bell & McCaffrey 2002; MacKinnon, Nielsen & Webb, "Leverage,
+        influence, and the jackknife in clustered regression models", 2023). The degrees of freedom
+        are Satterthwaite's for groups of unequal size: those of sums whose variances are n (1 +
+        (n - 1) r) for n segments and an intraclass correlation r (Imbens & Kolesar, "Robust
+        standard errors in small samples", 2016); with equal sizes, the number of groups less 1.
+
+        None if a score is not finite or nothing varies.
+        """
+        segments = _difference(self.segments, system, base)
+        variance = _jackknife_variance(segments)
+        if self.groups is None or self.of_groups is None:
+            if variance is None:
+                return None
+            return _Luck(variance**0.5, float(len(segments) - 1))
+        of_groups = _jackknife_variance(_difference(self.of_groups, system, base))
+        if of_groups is None:
+            return None
+        sizes = self.groups.sizes.astype(np.float64)
+        correlation = None
+        if np.isfinite(segments).all():
+            correlation = intraclass_correlation(segments, self.groups)
+        of_sums = sizes * (1.0 + (sizes - 1.0) * max(correlation or 0.0, 0.0))
+        degrees = max(1.0, float(of_sums.sum() ** 2 / (of_sums**2).sum()) - 1.0)
+        effect = of_groups / variance if variance else None
+        return _Luck(of_groups**0.5, degrees, correlation, effect)
+
+
+def _difference(scores: Sequence[FloatArray], system: int, base: int | None) -> FloatArray:
+    return scores[system] if base is None else np.asarray(scores[system] - scores[base])
+
+
+def _jackknife_variance(scores: FloatArray) -> float | None:
+    """Return the variance of a score by its values without one unit; None if it is none."""
+    count = len(scores)
+    if count < 2 or not np.isfinite(scores).all():
+        return None
+    variance = (count - 1) ** 2 / count * float(scores.var(ddof=1))
+    return variance if variance > TIE**2 else None
+
+
+def intraclass_correlation(values: FloatArray, groups: Groups) -> float | None:
+    """Return how alike (S,) values of one group are, by the variances within and between groups.
+
+    None if no group has two segments, or nothing varies.
+
+    References
+    ----------
+    Donner & Koval, "The estimation of intraclass correlation in the analysis of family data",
+    Biometrics 1980, for groups of unequal size.
+    """
+    sizes, count, total = groups.sizes, len(groups), len(values)
+    if count < 2 or count == total:
+        return None
+    centred = values - values.mean()
+    means = np.bincount(groups.of_segment, centred, minlength=count) / sizes
+    between = float((sizes * means**2).sum()) / (count - 1)
+    within = float(((centred - means[groups.of_segment]) ** 2).sum()) / (total - count)
+    size = (total - float((sizes.astype(np.float64) ** 2).sum()) / total) / (count - 1)
+    whole = between + (size - 1.0) * within
+    return (between - within) / whole if whole > 0 else None
 
 
 def _t_test(
     difference: float,
     systems: Sequence[tuple[FloatArray, FloatArray]],
-    segments: int,
-    confidence: float,
-) -> tuple[float, float] | None:
+    units: int,
+) -> tuple[float, float, float, float] | None:
     """Test a difference of two means over replicas by both kinds of luck, with Student's t.
 
     A replica's score has three sources of variance: the segments, alike in all replicas; tuning;
@@ -450,18 +628,20 @@ def _t_test(
     ----------
     systems
         For either system (R,) scores and (R, B) bootstrapped scores of its replicas.
+    units
+        The number of segments, or of groups.
 
     Returns
     -------
-    The two-sided p, and half the width of the interval; None if neither system has replicas, or
-    if nothing varies.
+    The two-sided p, the standard error, its degrees of freedom, and the part of the standard error
+    that is of tuning; None if neither system has replicas, or if nothing varies.
 
     References
     ----------
     Satterthwaite, "An approximate distribution of estimates of variance components", 1946, for
     the degrees of freedom.
     """
-    from scipy.special import stdtr, stdtrit  # noqa: PLC0415  start-up time
+    from scipy.special import stdtr  # noqa: PLC0415  start-up time
 
     if all(len(scores) < 2 for scores, _ in systems):
         return None
@@ -474,13 +654,13 @@ def _t_test(
             of_tuning.append((float(np.var(scores, ddof=1)) / len(scores), free))
             drift = np.var(sampled - mean, axis=1, ddof=1)
             of_segments -= float(drift.sum()) / free / len(scores)
-    parts = [(max(of_segments, 0.0), max(segments - 1, 1)), *of_tuning]
+    parts = [(max(of_segments, 0.0), max(units - 1, 1)), *of_tuning]
     variance = sum(part for part, _ in parts)
     if variance <= TIE**2:
         return None
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
     p = 2.0 * float(stdtr(degrees, -abs(difference) / variance**0.5))
-    return p, float(stdtrit(degrees, (1.0 + confidence) / 2.0)) * variance**0.5
+    return p, variance**0.5, degrees, sum(part for part, _ in of_tuning) ** 0.5
 
 
 def corrected_p(gains: FloatArray, ratio: float) -> float | None:

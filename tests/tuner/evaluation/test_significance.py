@@ -8,14 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
+from scipy.stats import permutation_test
 from scipy.stats import t as student
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.context import using
 from portmert.tuner.base.threads import Team
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.significance import Resampling, holm, systems_tested
+from portmert.tuner.evaluation.significance import (
+    Resampling,
+    holm,
+    intraclass_correlation,
+    systems_tested,
+)
 from portmert.tuner.texts.corpus import make_batch, read_references, read_texts
+from portmert.tuner.texts.groups import Groups
 from portmert.tuner.texts.statistics import compute_stats
 from tests.oracles.significance import (
     exact_bootstrap_scores,
@@ -404,3 +411,90 @@ def test_agrees_with_published_values_of_multeval():
     for found, (name, published) in zip(differences[0], MULTEVAL.items(), strict=True):
         tolerance = 2 * error(published, 10_000)
         assert found.p_randomization == pytest.approx(published, abs=tolerance), name
+
+
+def grouped_pair(first, second, labels, **options):
+    """The one difference of two systems of (S, 2) statistics, in groups."""
+    systems = [[np.array(stats, dtype=float)[np.newaxis]] for stats in (first, second)]
+    resampling = Resampling(**{"samples": SAMPLES} | options)
+    groups = Groups.of(labels, "made up")
+    _, ((found,),) = systems_tested([V], systems, resampling, groups)
+    return found
+
+
+def draw_groups(seed, groups=10, most=6):
+    """Two systems of (S, 2) statistics with effects of groups, and a label for each segment."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(groups), rng.integers(1, most, size=groups))
+    rate = np.clip(0.5 + 0.2 * rng.normal(size=(2, groups)), 0.05, 0.95)[:, labels]
+    words = rng.integers(3, 9, size=len(labels))
+    systems = [np.column_stack([rng.binomial(words, p), words]).astype(float) for p in rate]
+    return (*systems, [f"g{label}" for label in labels])
+
+
+def test_groups_of_one_segment_are_segments_but_for_the_interval():
+    first, second, _ = draw_groups(1)
+    plain = pair(first, second)[1]
+    found = grouped_pair(first, second, [str(k) for k in range(len(first))])
+    for name in ("difference", "p", "p_randomization", "p_bootstrap", "error", "degrees"):
+        assert getattr(found, name) == getattr(plain, name)
+    width = student.ppf(0.975, len(first) - 1) * plain.error
+    assert found.difference_high - found.difference == pytest.approx(width)
+    assert found.intraclass is None
+    assert found.design_effect == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whole_groups_are_exchanged_as_scipy_does(seed):
+    first, second, labels = draw_groups(seed)
+    found = grouped_pair(first, second, labels)
+    sums = [Groups.of(labels, "").summed(x) for x in (first, second)]
+
+    def change(x, y, axis):
+        """Scores of sums; the denominators of both systems are equal."""
+        return (y.sum(axis=axis) - x.sum(axis=axis)) / sums[0][:, 1].sum()
+
+    oracle = permutation_test(
+        (sums[0][:, 0], sums[1][:, 0]), change, permutation_type="samples", vectorized=True,
+        n_resamples=np.inf,
+    )  # fmt: skip
+    assert abs(found.p - oracle.pvalue) <= error(oracle.pvalue)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_standard_error_is_that_of_clusters_left_out(seed):
+    """CR3 of the weighted mean, by least squares without each cluster (Bell & McCaffrey 2002)."""
+    first, second, labels = draw_groups(seed)
+    found = grouped_pair(first, second, labels)
+    rate, weight = (second[:, 0] - first[:, 0]) / first[:, 1], first[:, 1]
+    names = sorted(set(labels))
+    without = []
+    for name in names:
+        kept = [label != name for label in labels]
+        design = np.sqrt(weight[kept])[:, np.newaxis]
+        without.append(np.linalg.lstsq(design, design[:, 0] * rate[kept], rcond=None)[0][0])
+    spread = np.array(without) - np.mean(without)
+    count = len(names)
+    assert found.error == pytest.approx(((count - 1) / count * (spread**2).sum()) ** 0.5)
+
+
+def test_equal_groups_have_a_degree_of_freedom_less_than_their_number():
+    rng = np.random.default_rng(1)
+    first, second = draw_stats(rng, 60), draw_stats(rng, 60)
+    found = grouped_pair(first, second, [str(k // 5) for k in range(60)])
+    assert found.degrees == pytest.approx(11)
+
+
+def test_intraclass_correlation_by_hand():
+    # Means 2 and 6, between 16 = 2 * (4 + 4) / 1; within (1 + 1 + 1 + 1) / 2 = 2: 14 / 18.
+    groups = Groups.of("aabb", "by hand")
+    assert intraclass_correlation(np.array([1.0, 3, 5, 7]), groups) == pytest.approx(14 / 18)
+    assert intraclass_correlation(np.ones(4), groups) is None
+    assert intraclass_correlation(np.arange(4.0), Groups.of("abcd", "alone")) is None
+
+
+def test_one_group_is_not_tested():
+    first, second, labels = draw_groups(1)
+    found = grouped_pair(first, second, ["all"] * len(labels))
+    assert (found.p, found.error, found.difference_low) == (None, None, None)
+    assert found.difference != 0

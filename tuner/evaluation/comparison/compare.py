@@ -13,11 +13,14 @@ from portmert.metrics._base import Metric
 from portmert.metrics._shared import flat
 
 from ...base.errors import InputError, ProgramError
+from ...base.errors import counted as count_of
+from ...base.files import Lines
 from ...base.json_toml import plain
 from ...base.warn import notice, warn
 from ...components import registry
 from ...runs.records import equal_to_start
 from ...texts.annotator import Annotator
+from ...texts.groups import Groups, groups_beside, read_groups
 from ...texts.prepare import Preparation, Prepare
 from ...texts.statistics import needs_of, notices
 from ...texts.text_pipeline import TextPipeline
@@ -79,6 +82,8 @@ class _Inputs:
         By their labels.
     materials
         The texts under each set of links, or once without links.
+    groups
+        The group of each segment, if they are in groups.
     """
 
     systems: Sequence[NamedSystem]
@@ -86,6 +91,7 @@ class _Inputs:
     metrics: dict[str, Metric]
     preparation: Preparation
     materials: Sequence[Material]
+    groups: Groups | None = None
 
 
 def compare_systems(request: CompareRequest) -> dict[str, Any]:
@@ -123,7 +129,8 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
 
 def _read(request: CompareRequest, folder: Path) -> _Inputs:
     """Read and align all texts; `folder` is for files that are needed meanwhile."""
-    systems, test_set = in_one_order(find_systems(request.systems), request.test, folder)
+    named = find_systems(request.systems)
+    systems, test_set, ids = in_one_order(named, request.test, folder)
     test = find_test_files(systems, test_set)
     annotators = [x.inputs.components.get("annotator") for x in systems if x.inputs is not None]
     annotator = next(filter(None, annotators), None)
@@ -149,7 +156,45 @@ def _read(request: CompareRequest, folder: Path) -> _Inputs:
                 f"{source}--aligner NAME or --links NAME=FILE[,FILE...]"
             )
         metrics = {label: metric for label, metric in metrics.items() if metric not in linked}
-    return _Inputs(systems, test, metrics, preparation, materials)
+    references = materials[0].references
+    groups = find_groups(
+        request.test,
+        test_set.references or test.references,
+        len(references),
+        references.ids or ids,
+    )
+    return _Inputs(systems, test, metrics, preparation, materials, groups)
+
+
+FEWEST_GROUPS = 20
+"""With fewer groups a comparison warns."""
+
+
+def find_groups(
+    test: TestSet,
+    references: Sequence[Path | str],
+    segments: int,
+    ids: Sequence[str] | None,
+    where: str = "the texts",
+) -> Groups | None:
+    """Return the groups that the user names, or those of the format of a text; None without."""
+    if test.groups is None:
+        groups = groups_beside(references, segments, ids)
+        if groups is None:
+            return None
+        notice(f"segments are in {len(groups)} groups, of {groups.where}: tests draw whole groups")
+    else:
+        file = test.groups
+        if not isinstance(file, Path | str):
+            file = Lines("groups", file)
+        groups = read_groups(file, segments, ids, where, drop=test.drop_missing)
+    if len(groups) < FEWEST_GROUPS:
+        line = f"{count_of(len(groups), 'group')} only, of {groups.where}: "
+        lacking = "nothing can be tested" if len(groups) == 1 else "p-values are coarse"
+        warn(
+            f"{line}{lacking}, and intervals depend on each of them; take {FEWEST_GROUPS} or more"
+        )
+    return groups
 
 
 def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted]) -> dict[str, Any]:
@@ -193,7 +238,8 @@ def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted])
         "metrics": [
             tables.described(x, inputs.preparation.signature(x.metric, offsets)) for x in counted
         ],
-        "scores": tables.score_systems(material.systems, counted, resampling),
+        "groups": described_groups(inputs.groups),
+        "scores": tables.score_systems(material.systems, counted, resampling, inputs.groups),
         "similarity": differences.similarities(material),
         "ordering": tables.ordering_scores(material.systems, of_order),
         "ngrams": ngrams,
@@ -206,6 +252,19 @@ def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted])
         names = material.systems
         comparison["parts"] = tables.part_scores(names, counted, of_order, request.parts)
     return {**comparison, "headlines": list(headlines(comparison))}
+
+
+def described_groups(groups: Groups | None) -> dict[str, Any] | None:
+    """Return what a comparison says of its groups; None without."""
+    if groups is None:
+        return None
+    sizes = groups.sizes
+    return {
+        "of": groups.where,
+        "count": len(groups),
+        "smallest": int(sizes.min()),
+        "largest": int(sizes.max()),
+    }
 
 
 def _metrics_and_preparation(

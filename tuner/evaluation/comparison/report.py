@@ -17,8 +17,9 @@ from ..document import (
     Series,
     on_page,
 )
-from ..formatting import ShownMetric, p_or_dash
+from ..formatting import ShownMetric, decimals, p_or_dash
 from ..history import report as history
+from ..power import POWER
 from .sentences import (
     MAX_SENTENCES,
     Comparison,
@@ -93,6 +94,8 @@ def about(comparison: Comparison) -> str:
     if "segments" in comparison:
         references = ", ".join(comparison["references"])
         segments = counted(len(comparison["segments"]), "segment")
+        if groups := comparison.get("groups"):
+            segments += f" in {counted(groups['count'], 'group')}"
         parts.insert(0, f"{segments} of {references}" if references else segments)
     if comparison.get("reference_links"):
         parts.append(f"word links: {comparison['reference_links']}")
@@ -111,6 +114,7 @@ def blocks_of(comparison: Comparison) -> list[Block]:
         _systems(view) if "ngrams" in comparison else None,
         _scores(view).only("text", "long", "latex"),
         _tests(view),
+        _power(view),
     ]
     if comparison.get("segments"):
         blocks += [Heading("Segments"), SegmentBrowser(comparison).only("page")]
@@ -300,10 +304,20 @@ def _tests(view: ShownComparison) -> Table:
                 ]
             )
     t_test = "p: t-test of luck of the test set and of tuning, as the interval; "
+    groups, of = comparison.get("groups"), "segments"
+    if groups:
+        of = (
+            f"{groups['count']} groups of {groups['smallest']} to {groups['largest']} segments "
+            f"({groups['of']})"
+        )
+        t_test = "p: t-test of luck of groups and of tuning, as the interval; "
+        if not has_replicas:
+            t_test = "interval: jackknife over groups, Student's t, so it may disagree with p; "
     note = (
-        f"{t_test if has_replicas else ''}p rand.: approximate randomization, stratified over "
-        f"segments{' and replicas' if has_replicas else ''}; p boot.: paired bootstrap; all "
-        f"two-sided, {counted(comparison['samples'], 'sample')} each, seed {comparison['seed']}. "
+        f"{t_test if has_replicas or groups else ''}p rand.: approximate randomization, "
+        f"stratified over {of}{' and replicas' if has_replicas else ''}; p boot.: paired "
+        f"bootstrap; all two-sided, {counted(comparison['samples'], 'sample')} each, seed "
+        f"{comparison['seed']}. "
         f"Holm: {correction(comparison)}."
     )
     return Table(
@@ -318,6 +332,40 @@ def _tests(view: ShownComparison) -> Table:
         note=note,
         tones=tones,
     )  # fmt: skip
+
+
+def _power(view: ShownComparison) -> Table:
+    """Return what the test set could show, and how large it must be for what was found."""
+    groups = view.comparison.get("groups")
+    units = "groups" if groups else "segments"
+    columns = ["metric", "system", "standard error", "smallest difference", f"{units} needed"]
+    columns += ["intraclass r", "design effect"] if groups else []
+    rows = []
+    for row in view.comparison["scores"]:
+        if row.get("error") is None:
+            continue
+        metric = view.metrics[row["metric"]]
+        cells = [
+            metric.directed,
+            row["system"],
+            metric.shown_spread(row["error"]),
+            metric.shown_spread(row["smallest"]),
+            NOTHING if row["needed"] is None else str(row["needed"]),
+        ]
+        if groups:
+            cells += [decimals(row["intraclass"], 2), decimals(row["design_effect"], 2)]
+        rows.append(cells)
+    level = 1 - view.comparison["confidence"]
+    note = (
+        f"smallest difference: shown on {100 * POWER:g} % of such test sets (p < {level:.2g}, not "
+        f"corrected); {units} needed: to show the difference found as often."
+    )
+    if view.has_replicas:
+        note += f" {NOTHING}: replicas differ too much, more {units} alone do not help."
+    if groups:
+        note += " design effect: variance, divided by that of independent segments."
+    title = f"What the test set can show against {view.names[0]}"
+    return Table(title, columns, rows, label="power", left=2, note=note)
 
 
 def _similarity(comparison: Comparison) -> Table:

@@ -17,8 +17,10 @@ from portmert.metrics._base import FloatArray, Metric, Ragged
 from ...base.errors import InputError, faults_at
 from ...components import registry
 from ...texts.corpus import interleaved, make_batch
+from ...texts.groups import Groups
 from ...texts.statistics import compute_stats, finite_scores
-from ..significance import PairTest, Resampling, holm_in_families, systems_tested
+from .. import power
+from ..significance import PairTest, Resampling, holm, holm_in_families, systems_tested
 from .material import Material
 from .report import ORDERING
 
@@ -86,28 +88,96 @@ def described(counted: Counted, signature: str) -> dict[str, Any]:
 
 
 def score_systems(
-    names: Sequence[str], counted: Sequence[Counted], resampling: Resampling
+    names: Sequence[str],
+    counted: Sequence[Counted],
+    resampling: Resampling,
+    groups: Groups | None = None,
 ) -> list[dict[str, Any]]:
     """Return the score of every system under every metric, metric by metric, with its tests.
 
-    Each has the values of `significance.Spread` and `significance.PairTest`, and those of
-    `in_families`: all systems on the first metric are planned comparisons. The first system has
-    None for all that compares a system with it.
+    Each has the values of `significance.Spread` and `significance.PairTest`, the smallest
+    difference that could be shown (`smallest`), how many segments or groups would show the one
+    found (`needed`), and the values of `in_families`: all systems on the first metric are planned
+    comparisons. The first system has None for all that compares a system with it.
     """
+    scores = _tested(names, counted, resampling, groups)
+    return in_families(scores, [(counted[0].label, name) for name in names[1:]])
+
+
+def _tested(
+    names: Sequence[str],
+    counted: Sequence[Counted],
+    resampling: Resampling,
+    groups: Groups | None,
+) -> list[dict[str, Any]]:
+    """Return rows of `score_systems`, not corrected for their number."""
     tables = list(zip(*(counts.stats for counts in counted), strict=True))
     for name, tables_of_system in zip(names, tables, strict=True):
         for counts, stats in zip(counted, tables_of_system, strict=True):
             with faults_at(name, InputError, InputError):
                 finite_scores(counts.metric, stats.sum(axis=1))
-    spreads, differences = systems_tested([x.metric for x in counted], tables, resampling)
-    untested = dict.fromkeys(field.name for field in fields(PairTest))
+    spreads, differences = systems_tested([x.metric for x in counted], tables, resampling, groups)
+    units = counted[0].stats[0].shape[1] if groups is None else len(groups)
+    untested = dict.fromkeys([*(field.name for field in fields(PairTest)), "smallest", "needed"])
     scores = []
     for counts, of_metric, changes in zip(counted, spreads, differences, strict=True):
         for number, (name, spread) in enumerate(zip(names, of_metric, strict=True)):
             row = {"metric": counts.label, "system": name, **vars(spread), **untested}
             row = counts.metric.display.with_rates(row)
-            scores.append(row | (vars(changes[number - 1]) if number else {}))
-    return in_families(scores, [(counted[0].label, name) for name in names[1:]])
+            if number:
+                row |= vars(changes[number - 1])
+                row["smallest"] = power.smallest_difference(row, resampling.level)
+                row["needed"] = power.units_needed(row["difference"], row, units, resampling.level)
+            scores.append(row)
+    return scores
+
+
+def pair_scores(
+    names: Sequence[str],
+    counted: Sequence[Counted],
+    resampling: Resampling,
+    groups: Groups | None = None,
+) -> list[dict[str, Any]]:
+    """Return the tests of all pairs of systems, corrected together: `p_holm`.
+
+    Each row says with which `first` system the `system` is compared.
+    """
+    rows = []
+    for number, name in enumerate(names[:-1]):
+        rest = [replace(x, stats=x.stats[number:]) for x in counted]
+        tested = _tested(names[number:], rest, resampling, groups)
+        rows += [{"first": name, **row} for row in tested if row["system"] != name]
+    return corrected_together(rows)
+
+
+def subset_scores(
+    names: Sequence[str],
+    counted: Sequence[Counted],
+    resampling: Resampling,
+    subsets: Groups,
+    groups: Groups | None = None,
+) -> list[dict[str, Any]]:
+    """Return the rows of `score_systems` on each subset of the segments, corrected together.
+
+    Each row says of which `subset` it is, and of how many `segments` and `groups`.
+    """
+    rows = []
+    for number, subset in enumerate(subsets.names):
+        places = np.flatnonzero(subsets.of_segment == number)
+        part = [replace(x, stats=[stats[:, places] for stats in x.stats]) for x in counted]
+        inside = None if groups is None else groups.of_segments(places)
+        sizes = {"segments": len(places), "groups": None if inside is None else len(inside)}
+        tested = _tested(names, part, resampling, inside)
+        rows += [{"subset": subset, **sizes, **row} for row in tested]
+    return corrected_together(rows)
+
+
+def corrected_together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with `p_holm`, p corrected for the number of all of them."""
+    tested = [row for row in rows if row["p"] is not None]
+    for row, p in zip(tested, holm([row["p"] for row in tested]), strict=True):
+        row["p_holm"] = p
+    return [{"p_holm": None, **row} for row in rows]
 
 
 def in_families(

@@ -11,7 +11,7 @@ from portmert.aligners._base import Aligner
 
 from ...base import options
 from ...base.errors import ConfigError, InputError, StateError, faults_at
-from ...base.files import called, read_lines, write_text
+from ...base.files import TextLike, called, read_lines, write_text
 from ...base.json_toml import parse_json
 from ...base.pipes import is_input
 from ...components import registry
@@ -92,6 +92,11 @@ class TestSet:
     ids
         Each line of all texts begins with the id of its segment, as in Kaldi's text files. Columns
         with ids, FILE.jsonl#KEY, need no option.
+    groups : FILE[#KEY]
+        The group of each segment, as its document or speaker: a column of a file with ids, a name
+        a line, lines of an id and a group (utt2spk), SGML or STM. Segments of a group are not
+        independent, so tests draw and exchange whole groups. Default: the documents of SGML
+        references, or utt2spk beside a reference file text.
     """
 
     __test__ = False  # pytest would take it for a test
@@ -104,6 +109,7 @@ class TestSet:
     statistics: Sequence[Counted] = ()
     drop_missing: bool = False
     ids: bool = False
+    groups: TextLike | None = None
 
     @property
     def named_aligner(self) -> tuple[str, Aligner] | None:
@@ -205,11 +211,11 @@ def find_test_files(systems: Sequence[NamedSystem], test_set: TestSet) -> TestFi
 
 def in_one_order(
     systems: Sequence[NamedSystem], test: TestSet, folder: Path
-) -> tuple[list[NamedSystem], TestSet]:
-    """Return systems and test set in files of the same segments, joined by ids.
+) -> tuple[list[NamedSystem], TestSet, tuple[str, ...] | None]:
+    """Return systems and test set in files of the same segments, joined by ids, and the ids.
 
-    They are returned as they are if no text has ids, or all are columns of which none may be left
-    out: these are joined where they are read.
+    They are returned as they are, without ids, if no text has ids, or all are columns of which
+    none may be left out: these are joined where they are read.
 
     Parameters
     ----------
@@ -228,20 +234,20 @@ def in_one_order(
     option = "--drop-missing" if test.drop_missing else "--ids" if test.ids else ""
     if run is not None or test.links or not test.references:
         if not option:
-            return list(systems), test
+            return list(systems), test, None
         fault = "give references" if run is None else f"{run.folder} is a run"
         fault = "word alignments have no ids" if test.links else fault
         raise ConfigError(f"{option} joins files, as name=FILE.jsonl#KEY: {fault}")
     outputs = [output.text for system in systems for output in system.outputs]
     names = [*test.references, *outputs, *([] if test.source is None else [test.source])]
     if any(map(joining.is_gold, names)):
-        return list(systems), test
+        return list(systems), test, None
     texts = [joining.read_by_id(name) for name in names] if test.ids else names
     if not option and all(options.file_key(name)[1] is not None for name in names):
-        return list(systems), test
+        return list(systems), test, None
     in_order, ids, left_out = joining.joined(texts, drop=test.drop_missing)
     if ids is None:
-        return list(systems), test
+        return list(systems), test, None
     if left_out:
         joining.warn_left_out(left_out, "a text")
     paths = []
@@ -255,7 +261,8 @@ def in_one_order(
         replace(system, outputs=tuple(Output(next(files)) for _ in system.outputs))
         for system in systems
     ]
-    return in_ids_order, replace(test, references=paths[:count], source=next(files, None))
+    test = replace(test, references=paths[:count], source=next(files, None))
+    return in_ids_order, test, ids
 
 
 def _find(system: SystemFiles) -> NamedSystem:

@@ -1,0 +1,219 @@
+"""Reads which segments belong together: to a document, a speaker, a family of prompts.
+
+Segments of one group are not independent, so tests draw and exchange whole groups.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from portmert.metrics._base import FloatArray, IntArray
+
+from ..base import options
+from ..base.columns import column_of
+from ..base.errors import InputError, counted, faults_at, shown
+from ..base.files import Lines, TextFile, called, each_line
+from ..base.markup import is_sgml, sgml_in_documents
+from .joining import BYTE_ORDER_MARK, positions
+
+_STM = re.compile(r"\.stm(?:\.(?:gz|xz|zst|bz2))?$")
+_STM_SPEAKER, _STM_FIELDS = 2, 5
+"""Place of the speaker in a line of STM, and the fields that each line has at least."""
+UTT2SPK = "utt2spk"
+"""Kaldi's file of a word for the utterance and one for its speaker in each line."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of each of S segments.
+
+    Parameters
+    ----------
+    names : tuple of str
+        G names, in the order in which the groups first appear.
+    of_segment : (S,) int64
+        The number of each segment's group.
+    where : str
+        The file that says so.
+    """
+
+    names: tuple[str, ...]
+    of_segment: IntArray
+    where: str
+
+    @classmethod
+    def of(cls, labels: Sequence[str], where: str) -> Groups:
+        """Return the groups of segments with these labels, one for each segment."""
+        numbers: dict[str, int] = {}
+        of_segment = [numbers.setdefault(label, len(numbers)) for label in labels]
+        return cls(tuple(numbers), np.array(of_segment, dtype=np.int64), where)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def sizes(self) -> IntArray:
+        """(G,) the number of segments in each group."""
+        return np.bincount(self.of_segment, minlength=len(self))
+
+    def of_segments(self, places: IntArray) -> Groups:
+        """Return the groups of some segments."""
+        return Groups.of([self.names[k] for k in self.of_segment[places]], self.where)
+
+    def summed(self, stats: FloatArray) -> FloatArray:
+        """Return (..., G, K): statistics (..., S, K) summed over the segments of each group."""
+        order = np.argsort(self.of_segment, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
+        return np.asarray(np.add.reduceat(stats[..., order, :], starts, axis=-2))
+
+
+def read_groups(
+    groups: TextFile,
+    segments: int,
+    ids: Sequence[str] | None = None,
+    where: str = "the texts",
+    *,
+    drop: bool = False,
+) -> Groups:
+    """Read the group of each segment.
+
+    Parameters
+    ----------
+    groups
+        `FILE#KEY`, a column of a file; SGML with documents; STM with speakers; lines of an id and
+        a group, as Kaldi's utt2spk; or a group a line. In memory: a group for each segment.
+    segments
+        The number of segments, for what has no ids.
+    ids
+        The id of each segment, if they have any.
+    where
+        What the segments are of, for messages.
+    drop
+        Whether the file may lack groups of segments without an id: it then needs ids.
+
+    Raises
+    ------
+    InputError
+        A segment has no group or two, the file has groups of another number of segments, or it has
+        ids and the segments have none.
+    """
+    labels, ids_of_labels = _labels(groups, ids)
+    file = called(groups)
+    if ids_of_labels is None:
+        if len(labels) != segments:
+            of_left_out = "; segments were left out, so give the groups ids" if drop else ""
+            raise InputError(
+                f"{file}: groups of {counted(len(labels), 'segment')}, {where} have {segments}; "
+                f"give one for each segment{of_left_out}"
+            )
+        return _checked(Groups.of(labels, file))
+    if ids is None:
+        raise InputError(
+            f"{file}: the groups have ids ('{shown(ids_of_labels[0])}'), the segments of {where} "
+            f"have none; begin each line of the texts with its id and give --ids, or give FILE#KEY"
+        )
+    by_id: dict[str, str] = {}
+    for name, label in zip(ids_of_labels, labels, strict=True):
+        if by_id.setdefault(name, label) != label:
+            raise InputError(
+                f"{file}: segment '{name}' is in two groups, '{by_id[name]}' and '{label}'; "
+                f"expected one"
+            )
+    needed = dict.fromkeys(ids)  # of other segments there may be groups too
+    places = {name: k for k, name in enumerate(by_id) if name in needed}
+    order = positions(ids, places, where, file)
+    in_order = list(by_id.values())
+    return _checked(Groups.of([in_order[k] for k in order], file))
+
+
+def _checked(groups: Groups) -> Groups:
+    for number, label in enumerate(groups.names):
+        if not label.strip():
+            segment = int(np.flatnonzero(groups.of_segment == number)[0])
+            raise InputError(
+                f"{groups.where}: segment {segment + 1} has an empty group; expected a name"
+            )
+    return groups
+
+
+def _labels(
+    groups: TextFile, ids: Sequence[str] | None
+) -> tuple[Sequence[str], Sequence[str] | None]:
+    """Return the groups of a file, and the id of the segment of each; None without ids."""
+    if isinstance(groups, Lines):
+        return groups, None
+    column = column_of(groups)
+    if column is not None:
+        labels = []
+        for row, value in enumerate(column.values):
+            if value is None:
+                raise column.lacking(row, "every segment needs a group")
+            if isinstance(value, dict | list):
+                raise InputError(
+                    f"{column.places[row]}: '{column.key}' is no name of a group, but "
+                    f"{'an object' if isinstance(value, dict) else 'a list'}"
+                )
+            labels.append(str(value))
+        return labels, column.ids
+    file = options.file_key(groups)[0]
+    lines = each_line(file)
+    first = next(lines, None)
+    if first is None:
+        raise InputError(f"{file}: the file is empty; expected the group of each segment")
+    first = first.removeprefix(BYTE_ORDER_MARK)
+    whole = itertools.chain([first], lines)
+    if is_sgml(first):
+        with faults_at(called(file), ValueError, InputError):
+            return [document for _, document in sgml_in_documents(whole)], None
+    if _STM.search(file):
+        return list(_speakers(whole, file)), None
+    words = [line.split() for line in whole]
+    if all(len(pair) == 2 for pair in words) and (
+        Path(file).name == UTT2SPK or (ids is not None and words[0][0] in frozenset(ids))
+    ):
+        return [group for _, group in words], [name for name, _ in words]
+    return [" ".join(line) for line in words], None
+
+
+def _speakers(lines: itertools.chain[str], file: str) -> list[str]:
+    """Return the speaker of each line of STM: file, channel, speaker, begin, end, text."""
+    speakers = []
+    for number, line in enumerate(lines, 1):
+        if line.startswith(";;") or not line.strip():
+            continue
+        fields = line.split()
+        if len(fields) < _STM_FIELDS:
+            raise InputError(
+                f"{file}:{number}: {counted(len(fields), 'field')}, expected STM: file, channel, "
+                f"speaker, begin, end, text"
+            )
+        speakers.append(fields[_STM_SPEAKER])
+    return speakers
+
+
+def groups_beside(
+    texts: Sequence[TextFile], segments: int, ids: Sequence[str] | None
+) -> Groups | None:
+    """Return the groups that the format of a text names; None if there are no two.
+
+    They are the documents of SGML, and the speakers of Kaldi's `utt2spk` beside a file `text`.
+    """
+    for text in texts:
+        if isinstance(text, Lines) or "#" in str(text):
+            continue
+        beside = Path(text).with_name(UTT2SPK)
+        if is_sgml(next(each_line(text), "").removeprefix(BYTE_ORDER_MARK)):
+            groups = read_groups(text, segments, ids)
+        elif ids is not None and Path(text).name == "text" and beside.is_file():
+            groups = read_groups(beside, segments, ids, called(text))
+        else:
+            continue
+        if 1 < len(groups) < segments:
+            return groups
+    return None
