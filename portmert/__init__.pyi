@@ -43,6 +43,7 @@ from .tuner.base.errors import PortmertError as PortmertError
 from .tuner.components.registry import metric as metric
 from .tuner.decoders._base import Decoder as Decoder
 from .tuner.decoders._base import Decoding as Decoding
+from .tuner.evaluation.comparison.questions import Questions as Questions
 from .tuner.evaluation.comparison.systems import TestSet as TestSet
 from .tuner.evaluation.report import Report as Report
 from .tuner.evaluation.significance import Resampling as Resampling

@@ -10,6 +10,7 @@ from portmert.metrics._base import Metric
 from ..base import arguments
 from ..base.context import Progress, using
 from ..evaluation.comparison.compare import CompareRequest, compare_systems
+from ..evaluation.comparison.questions import Questions
 from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.systems import SystemFiles, TestSet
 from ..evaluation.report import Report
@@ -20,11 +21,12 @@ from ..texts.text_pipeline import TextPipeline
 from .texts import PathLike, pipeline_of, preparing
 
 RESAMPLING = Resampling()
+QUESTIONS = Questions()
 
 
 @arguments.checked
 def compare(
-    systems: Sequence[str] | Mapping[str, PathLike | Sequence[PathLike]],
+    systems: Sequence[str] | Mapping[str, Any],
     test: TestSet | PathLike | Sequence[PathLike] = (),
     *,
     metric: str | Metric | Sequence[str | Metric] = (),
@@ -33,6 +35,7 @@ def compare(
     annotator: str | Annotator | None = None,
     annotation_cache: PathLike | None = None,
     resampling: Resampling = RESAMPLING,
+    questions: Questions = QUESTIONS,
     threads: int = 0,
     runs: bool = False,
     timing: bool = True,
@@ -45,16 +48,22 @@ def compare(
     ----------
     systems
         Name -> a file of tokenised text, a file for each replica, or the folder of a run of
-        `tune`; or a list of `FOLDER` and `name=FILE,FILE`, as on the command line.
+        `tune`; or a list of `FOLDER` and `name=FILE,FILE`, as on the command line. Without
+        references: name -> `FILE#KEY` with a score for each segment, computed elsewhere; or an
+        array or series of scores, or a pair of a data frame and the key of the scores in it. Ids
+        join the segments of all; scores of one id are repeats.
     test
         Files of references, or a `TestSet` with source and links too. Default: that of the runs.
     metric : NAME[:OPTION=VALUE,...]
         Metric to compare by; in Python an object too. Default: bleu, port, qmean, ter, and the
-        metrics that the runs were tuned on.
+        metrics that the runs were tuned on. Of scores: mean, or pass@K, best@K, maj@K of their
+        repeats.
     text, text_model, annotator, annotation_cache, threads, executor, progress
         As in `score` and `optimize`. By default the first four are those of the runs.
     resampling
         The number of samples for tests and intervals, the confidence level, and the seed.
+    questions
+        What else is answered: another baseline, all pairs, subsets, margins, plans.
     runs
         Whether to read the histories of runs too, which means reading all their lists.
     timing
@@ -83,6 +92,7 @@ def compare(
         metrics=(metric,) if isinstance(metric, str | Metric) else tuple(metric),
         pipeline=pipeline,
         resampling=resampling,
+        questions=questions,
         runs=runs,
         timing=timing,
     )
@@ -96,11 +106,14 @@ def compare(
 
 
 def _system_files(systems: Any) -> tuple[SystemFiles, ...]:
-    if isinstance(systems, Mapping):
-        return tuple(
-            SystemFiles(
-                name, tuple(map(Path, [files] if isinstance(files, Path | str) else files))
-            )
-            for name, files in systems.items()
-        )
-    return tuple(map(SystemFiles.parse, [systems] if isinstance(systems, str) else systems))
+    if not isinstance(systems, Mapping):
+        return tuple(map(SystemFiles.parse, [systems] if isinstance(systems, str) else systems))
+    files = []
+    for name, given in systems.items():
+        several = isinstance(given, list | tuple) and all(isinstance(x, Path | str) for x in given)
+        if isinstance(given, Path | str) or several:
+            paths = given if several else [given]
+            files.append(SystemFiles(name, tuple(map(Path, paths))))
+        else:
+            files.append(SystemFiles(name, (), (given,)))
+    return tuple(files)

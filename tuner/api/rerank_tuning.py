@@ -12,7 +12,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric, Vocabulary
 
 from ..base import arguments
@@ -20,7 +19,7 @@ from ..base.context import Progress, using
 from ..base.errors import ConfigError, InputError, counted
 from ..base.files import write_text
 from ..base.frames import Frame
-from ..base.json_toml import plain, to_json
+from ..base.json_toml import to_json
 from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files
@@ -29,12 +28,12 @@ from ..base.warn import notice, notices_once, warn
 from ..components import registry
 from ..components.external import Outcome, Scores
 from ..evaluation.comparison.report import document_of
-from ..evaluation.comparison.scores import Counted, described, in_families, score_systems
+from ..evaluation.comparison.scores import Counted, in_families
 from ..evaluation.comparison.sentences import against, correction, headlines
 from ..evaluation.comparison.systems import TestSet
+from ..evaluation.comparison.without_texts import compared_by_scores
 from ..evaluation.formatting import ShownMetric, p_or_dash
 from ..evaluation.report import Report
-from ..evaluation.significance import Resampling
 from ..nbest import check
 from ..nbest.feature_files import answers_of, numbers_of
 from ..nbest.frame_lists import FrameColumns, ranked_rows
@@ -540,46 +539,6 @@ def elected(nbest: NBest, answers: IntArray, weights: FloatArray) -> IntArray:
         weight_of_row = np.where(group_of_row[begin:end] == best, weights[begin:end], -1.0)
         rows.append(begin + int(np.argmax(weight_of_row)))
     return np.array(rows)
-
-
-def compared_by_scores(
-    counted: Sequence[Counted], systems: Mapping[str, int], tuned_on: str
-) -> dict[str, Any]:
-    """Compare systems by statistics in hand, without texts: a document as `compare` makes it.
-
-    Parameters
-    ----------
-    counted
-        The statistics of all outputs, those of the first system first.
-    systems
-        Name -> number of outputs.
-    tuned_on
-        The signature of the metric that the first system was tuned on.
-    """
-    resampling = Resampling()
-    content = {
-        "kind": "comparison",
-        "portmert": portmert.__version__,
-        "headlines": (),
-        "tuning_luck_untested": [name for name in [*systems][:1] if systems[name] == 1],
-        "notes": [],
-        "samples": resampling.samples,
-        "seed": resampling.seed,
-        "confidence": resampling.level,
-        "systems": [
-            {
-                "name": name,
-                "kind": "files" if number else "run",
-                "replicas": outputs,
-                "tuned_on": None if number else tuned_on,
-            }
-            for number, (name, outputs) in enumerate(systems.items())
-        ],
-        "metrics": [described(metric, metric.metric.signature) for metric in counted],
-        "scores": score_systems(list(systems), counted, resampling),
-    }
-    document: dict[str, Any] = plain(content)
-    return {**document, "headlines": list(headlines(document))}
 
 
 def _paths(files: Files) -> tuple[Path, ...]:

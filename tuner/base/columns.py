@@ -152,13 +152,26 @@ def column_of(path: object) -> RecordColumn | None:
     if not key:
         raise InputError(f"{path}: the key behind # is empty; write FILE#KEY")
     records, is_table = records_of(file)
+    return column_of_records(records, key, where=called(file), is_table=is_table)
+
+
+def column_of_records(
+    records: Sequence[tuple[str, dict[str, Any]]], key: str, *, where: str, is_table: bool
+) -> RecordColumn:
+    """Return the column that a key names in records with their places.
+
+    Raises
+    ------
+    InputError
+        As `column_of`.
+    """
     key, name, choice = _chosen(key)
     if name:
         values_of_name = dict.fromkeys(str(_lookup(record, name)) for _, record in records)
         records = [row for row in records if str(_lookup(row[1], name)) == choice]
         if not records:
             there = ", ".join(map(shown, list(values_of_name)[:5]))
-            raise InputError(f"{path}: no record has '{name}' {choice} (there: {there})")
+            raise InputError(f"{where}: no record has '{name}' {choice} (there: {there})")
     key, id_key, index_key = _keys(records, key)
     values = [value for place, record in records for value in _values(place, (record,), key)]
     reasons = {
@@ -170,7 +183,7 @@ def column_of(path: object) -> RecordColumn | None:
         raise InputError(f"{values[0].place}: {_reason(values[0], key)}")
     ids = _ids(values, id_key)
     return RecordColumn(
-        where=called(file),
+        where=where,
         is_table=is_table,
         key=key,
         values=tuple(None if k in reasons else record.value for k, record in enumerate(values)),

@@ -14,6 +14,7 @@ from ._help import Command
 from ._signatures import options
 
 TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing", "ids", "groups")
+QUESTIONS = ("baseline", "all_pairs", "subset", "margin", "plan", "better", "answers")
 
 
 @click.command(cls=Command)
@@ -27,6 +28,7 @@ TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing
 @_groups.text_steps
 @_groups.any_annotator
 @options("tuner.evaluation.significance.Resampling")
+@options("tuner.evaluation.comparison.questions.Questions")
 @_groups.threads
 @_groups.executor
 @_outputs.no_timing
@@ -40,14 +42,18 @@ def command(**values: Any) -> portmert.Report:
 
     A system is the folder of a run of tune or of optimize --replicas, or name=FILE[,FILE...] with
     a file of tokenised text for each replica. A folder knows its test set. For files give --ref,
-    and --source for metrics of word order. Quotes protect signs in the names of files.
+    and --source for metrics of word order. Without --ref, name=FILE#KEY has scores computed
+    elsewhere: JSON lines, a table with tabs or commas, a log of inspect_ai, samples of
+    lm-evaluation-harness, output of comet-score. One system gets intervals. Quotes protect signs
+    in the names of files.
 
     \b
     portmert compare runs/bleu runs/port --html page.html
     portmert compare base=a.txt new=b1.txt,b2.txt,b3.txt --source t.src --ref t.ref
+    portmert compare a=samples_a.jsonl#acc b=samples_b.jsonl#acc --groups docs.tsv#topic
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    if len(values["systems"]) < 2:
-        raise click.UsageError("name at least two systems")
+    if not values["systems"]:
+        raise click.UsageError("name a system, or several to compare")
     if values["annotator"] is None and not any(Path(text).is_dir() for text in values["systems"]):
         _groups.refuse(["annotation_cache"], "goes with --annotator, or a run that names one")
     if values["options"] and values["aligner"] is None:
@@ -58,6 +64,7 @@ def command(**values: Any) -> portmert.Report:
     return portmert.compare(
         test=test,
         resampling=_groups.take_resampling(values),
+        questions=portmert.Questions(**{name: values.pop(name) for name in QUESTIONS}),
         runs=_outputs.is_document_needed(),
         timing=not values.pop("no_timing"),
         **values,

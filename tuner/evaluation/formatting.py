@@ -52,6 +52,12 @@ class ShownMetric(Display):
             return NOTHING
         return "..".join(map(self.shown_change, self.span(low, high)))
 
+    def interval_of_score(self, low: float | None, high: float | None) -> str:
+        """Return the interval of a score as printed."""
+        if low is None or high is None:
+            return NOTHING
+        return " to ".join(map(self.shown, self.span(low, high)))
+
 
 def p_or_dash(value: float | None) -> str:
     """Return a p-value with four decimals."""

@@ -13,14 +13,12 @@ from portmert.metrics._base import Metric
 from portmert.metrics._shared import flat
 
 from ...base.errors import InputError, ProgramError
-from ...base.errors import counted as count_of
-from ...base.files import Lines
 from ...base.json_toml import plain
 from ...base.warn import notice, warn
 from ...components import registry
 from ...runs.records import equal_to_start
 from ...texts.annotator import Annotator
-from ...texts.groups import Groups, groups_beside, read_groups
+from ...texts.groups import Groups
 from ...texts.prepare import Preparation, Prepare
 from ...texts.statistics import needs_of, notices
 from ...texts.text_pipeline import TextPipeline
@@ -28,7 +26,9 @@ from ..history.run_history import metric_of, read_history
 from ..significance import Resampling
 from . import differences
 from . import scores as tables
+from .answers import margin_lines
 from .material import Material, find_links, identical_segments, parse_link_set, read_material
+from .questions import Questions, answered, baseline_first
 from .report import ORDERING
 from .scores import Counted
 from .sentences import headlines
@@ -37,10 +37,13 @@ from .systems import (
     SystemFiles,
     TestFiles,
     TestSet,
+    described_groups,
+    find_groups,
     find_systems,
     find_test_files,
     in_one_order,
 )
+from .without_texts import are_scores, compare_outcomes
 
 METRICS = ("bleu", "port", "qmean", "ter")
 """Metrics of a comparison that names none. Those that need links are left out without links."""
@@ -68,6 +71,7 @@ class CompareRequest:
     prepare: Prepare | None = None
     parts: Mapping[str, int] = field(default_factory=dict)
     resampling: Resampling = field(default_factory=Resampling)
+    questions: Questions = field(default_factory=Questions)
     runs: bool = False
     timing: bool = True
 
@@ -82,8 +86,8 @@ class _Inputs:
         By their labels.
     materials
         The texts under each set of links, or once without links.
-    groups
-        The group of each segment, if they are in groups.
+    groups, subsets
+        The group and the subset of each segment, if they are in any.
     """
 
     systems: Sequence[NamedSystem]
@@ -92,6 +96,7 @@ class _Inputs:
     preparation: Preparation
     materials: Sequence[Material]
     groups: Groups | None = None
+    subsets: Groups | None = None
 
 
 def compare_systems(request: CompareRequest) -> dict[str, Any]:
@@ -111,6 +116,11 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
     """
     if not request.systems:
         raise ValueError("name the systems to compare")
+    if are_scores(request.systems, request.test):
+        kinds = [x if isinstance(x, str) else x.signature for x in request.metrics]
+        return compare_outcomes(
+            request.systems, request.test, kinds, request.resampling, request.questions
+        )
     with tempfile.TemporaryDirectory() as folder:
         inputs = _read(request, Path(folder))
     runs_compared = inputs.systems if request.runs else ()
@@ -130,6 +140,8 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
 def _read(request: CompareRequest, folder: Path) -> _Inputs:
     """Read and align all texts; `folder` is for files that are needed meanwhile."""
     named = find_systems(request.systems)
+    order = baseline_first([x.name for x in named], request.questions.baseline)
+    named = [named[k] for k in order]
     systems, test_set, ids = in_one_order(named, request.test, folder)
     test = find_test_files(systems, test_set)
     annotators = [x.inputs.components.get("annotator") for x in systems if x.inputs is not None]
@@ -164,37 +176,6 @@ def _read(request: CompareRequest, folder: Path) -> _Inputs:
         references.ids or ids,
     )
     return _Inputs(systems, test, metrics, preparation, materials, groups)
-
-
-FEWEST_GROUPS = 20
-"""With fewer groups a comparison warns."""
-
-
-def find_groups(
-    test: TestSet,
-    references: Sequence[Path | str],
-    segments: int,
-    ids: Sequence[str] | None,
-    where: str = "the texts",
-) -> Groups | None:
-    """Return the groups that the user names, or those of the format of a text; None without."""
-    if test.groups is None:
-        groups = groups_beside(references, segments, ids)
-        if groups is None:
-            return None
-        notice(f"segments are in {len(groups)} groups, of {groups.where}: tests draw whole groups")
-    else:
-        file = test.groups
-        if not isinstance(file, Path | str):
-            file = Lines("groups", file)
-        groups = read_groups(file, segments, ids, where, drop=test.drop_missing)
-    if len(groups) < FEWEST_GROUPS:
-        line = f"{count_of(len(groups), 'group')} only, of {groups.where}: "
-        lacking = "nothing can be tested" if len(groups) == 1 else "p-values are coarse"
-        warn(
-            f"{line}{lacking}, and intervals depend on each of them; take {FEWEST_GROUPS} or more"
-        )
-    return groups
 
 
 def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted]) -> dict[str, Any]:
@@ -251,20 +232,10 @@ def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted])
     if request.parts:
         names = material.systems
         comparison["parts"] = tables.part_scores(names, counted, of_order, request.parts)
-    return {**comparison, "headlines": list(headlines(comparison))}
-
-
-def described_groups(groups: Groups | None) -> dict[str, Any] | None:
-    """Return what a comparison says of its groups; None without."""
-    if groups is None:
-        return None
-    sizes = groups.sizes
-    return {
-        "of": groups.where,
-        "count": len(groups),
-        "smallest": int(sizes.min()),
-        "largest": int(sizes.max()),
-    }
+    comparison |= plain(
+        answered(request.questions, comparison, counted, resampling, inputs.groups, inputs.subsets)
+    )
+    return {**comparison, "headlines": [*headlines(comparison), *margin_lines(comparison)]}
 
 
 def _metrics_and_preparation(

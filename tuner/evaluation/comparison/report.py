@@ -20,6 +20,7 @@ from ..document import (
 from ..formatting import ShownMetric, decimals, p_or_dash
 from ..history import report as history
 from ..power import POWER
+from .answers import tables_of
 from .sentences import (
     MAX_SENTENCES,
     Comparison,
@@ -97,6 +98,11 @@ def about(comparison: Comparison) -> str:
         if groups := comparison.get("groups"):
             segments += f" in {counted(groups['count'], 'group')}"
         parts.insert(0, f"{segments} of {references}" if references else segments)
+    if "tested" in comparison:
+        segments = counted(comparison["tested"], "segment")
+        if groups := comparison.get("groups"):
+            segments += f" in {counted(groups['count'], 'group')}"
+        parts.insert(0, segments)
     if comparison.get("reference_links"):
         parts.append(f"word links: {comparison['reference_links']}")
     return " · ".join([*parts, f"portmert {comparison['portmert']}"])
@@ -115,6 +121,7 @@ def blocks_of(comparison: Comparison) -> list[Block]:
         _scores(view).only("text", "long", "latex"),
         _tests(view),
         _power(view),
+        *tables_of(view),
     ]
     if comparison.get("segments"):
         blocks += [Heading("Segments"), SegmentBrowser(comparison).only("page")]
@@ -245,11 +252,15 @@ def _scores(view: ShownComparison) -> Table:
     """Return systems in rows, metrics in columns, with both standard deviations."""
     columns, rows = ["system"], [[name] for name in view.names]
     spreads = ["s_sel", "s_opt"][: 1 + view.has_replicas]
+    alone = len(rows) == 1  # it has no difference with an interval
+    level = f"{100 * view.comparison['confidence']:g} % interval"
     for label, metric in view.metrics.items():
-        columns += [f"{label} {metric.arrow}", *spreads]
+        columns += [f"{label} {metric.arrow}", *([level] if alone else []), *spreads]
         for name, row in zip(view.names, rows, strict=True):
             score = view.scores[label, name]
             row.append(metric.shown(score["score"]))
+            if alone:
+                row.append(metric.interval_of_score(score["low"], score["high"]))
             row += [metric.shown_spread(score[key]) for key in spreads]
     note = "s_sel: standard deviation over the choice of the test set"
     if view.has_replicas:
@@ -267,8 +278,7 @@ def _on_page(view: ShownComparison) -> Table:
             spread, cell = score["s_opt"], metric.shown(score["score"])
             cell += "" if spread is None else f" ± {metric.shown_spread(spread)}"
             if score["low"] is not None:
-                low, high = map(metric.shown, metric.span(score["low"], score["high"]))
-                cell += f" ({low} to {high})"
+                cell += f" ({metric.interval_of_score(score['low'], score['high'])})"
             row.append(cell)
             tones[place, column] = view.verdict_of.get((label, name), "")
     columns = ["system", *(f"{label} {metric.arrow}" for label, metric in view.metrics.items())]

@@ -20,7 +20,7 @@ from ...texts.corpus import interleaved, make_batch
 from ...texts.groups import Groups
 from ...texts.statistics import compute_stats, finite_scores
 from .. import power
-from ..significance import PairTest, Resampling, holm, holm_in_families, systems_tested
+from ..significance import PairTest, Resampling, holm_in_families, systems_tested
 from .material import Material
 from .report import ORDERING
 
@@ -100,11 +100,11 @@ def score_systems(
     found (`needed`), and the values of `in_families`: all systems on the first metric are planned
     comparisons. The first system has None for all that compares a system with it.
     """
-    scores = _tested(names, counted, resampling, groups)
+    scores = tested_systems(names, counted, resampling, groups)
     return in_families(scores, [(counted[0].label, name) for name in names[1:]])
 
 
-def _tested(
+def tested_systems(
     names: Sequence[str],
     counted: Sequence[Counted],
     resampling: Resampling,
@@ -130,54 +130,6 @@ def _tested(
                 row["needed"] = power.units_needed(row["difference"], row, units, resampling.level)
             scores.append(row)
     return scores
-
-
-def pair_scores(
-    names: Sequence[str],
-    counted: Sequence[Counted],
-    resampling: Resampling,
-    groups: Groups | None = None,
-) -> list[dict[str, Any]]:
-    """Return the tests of all pairs of systems, corrected together: `p_holm`.
-
-    Each row says with which `first` system the `system` is compared.
-    """
-    rows = []
-    for number, name in enumerate(names[:-1]):
-        rest = [replace(x, stats=x.stats[number:]) for x in counted]
-        tested = _tested(names[number:], rest, resampling, groups)
-        rows += [{"first": name, **row} for row in tested if row["system"] != name]
-    return corrected_together(rows)
-
-
-def subset_scores(
-    names: Sequence[str],
-    counted: Sequence[Counted],
-    resampling: Resampling,
-    subsets: Groups,
-    groups: Groups | None = None,
-) -> list[dict[str, Any]]:
-    """Return the rows of `score_systems` on each subset of the segments, corrected together.
-
-    Each row says of which `subset` it is, and of how many `segments` and `groups`.
-    """
-    rows = []
-    for number, subset in enumerate(subsets.names):
-        places = np.flatnonzero(subsets.of_segment == number)
-        part = [replace(x, stats=[stats[:, places] for stats in x.stats]) for x in counted]
-        inside = None if groups is None else groups.of_segments(places)
-        sizes = {"segments": len(places), "groups": None if inside is None else len(inside)}
-        tested = _tested(names, part, resampling, inside)
-        rows += [{"subset": subset, **sizes, **row} for row in tested]
-    return corrected_together(rows)
-
-
-def corrected_together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with `p_holm`, p corrected for the number of all of them."""
-    tested = [row for row in rows if row["p"] is not None]
-    for row, p in zip(tested, holm([row["p"] for row in tested]), strict=True):
-        row["p_holm"] = p
-    return [{"p_holm": None, **row} for row in rows]
 
 
 def in_families(

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from portmert.aligners._base import Aligner
 
 from ...base import options
-from ...base.errors import ConfigError, InputError, StateError, faults_at
-from ...base.files import TextLike, called, read_lines, write_text
+from ...base.errors import ConfigError, InputError, StateError, counted, faults_at
+from ...base.files import Lines, TextLike, called, read_lines, write_text
 from ...base.json_toml import parse_json
 from ...base.pipes import is_input
+from ...base.warn import notice, warn
 from ...components import registry
 from ...runs.folder import FINGERPRINT_FILE, refuse_misplaced
 from ...runs.inputs import CALLED, Inputs, read_inputs
 from ...runs.records import TunedFolders, read_file, read_json, refuse_changed
 from ...texts import joining
+from ...texts.groups import Groups, groups_beside, read_groups
 
 if TYPE_CHECKING:
     from .scores import Counted
@@ -138,10 +140,18 @@ class SystemFiles:
     ----------
     name
         None: the name of the folder.
+    values
+        Scores in memory in place of files.
     """
 
     name: str | None
     paths: tuple[Path, ...]
+    values: tuple[Any, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """What has the scores of each output: files, or what is in memory."""
+        return self.values or self.paths
 
     @classmethod
     def parse(cls, text: str) -> SystemFiles:
@@ -263,6 +273,63 @@ def in_one_order(
     ]
     test = replace(test, references=paths[:count], source=next(files, None))
     return in_ids_order, test, ids
+
+
+FEWEST_GROUPS = 20
+"""With fewer groups a comparison warns."""
+
+
+def find_groups(
+    test: TestSet,
+    references: Sequence[Path | str],
+    segments: int,
+    ids: Sequence[str] | None,
+    where: str = "the texts",
+) -> Groups | None:
+    """Return the groups that the user names, or those of the format of a text; None without."""
+    if test.groups is None:
+        groups = groups_beside(references, segments, ids)
+        if groups is None:
+            return None
+        notice(f"segments are in {len(groups)} groups, of {groups.where}: tests draw whole groups")
+    else:
+        file = test.groups
+        if not isinstance(file, Path | str):
+            file = Lines("groups", file)
+        groups = read_groups(file, segments, ids, where, drop=test.drop_missing)
+    if len(groups) < FEWEST_GROUPS:
+        line = f"{counted(len(groups), 'group')} only, of {groups.where}: "
+        lacking = "nothing can be tested" if len(groups) == 1 else "p-values are coarse"
+        warn(
+            f"{line}{lacking}, and intervals depend on each of them; take {FEWEST_GROUPS} or more"
+        )
+    return groups
+
+
+def subsets_of(
+    subset: TextLike | None,
+    segments: int,
+    ids: Sequence[str] | None,
+    where: str = "the texts",
+) -> Groups | None:
+    """Return the subset of each segment; None without."""
+    if subset is None:
+        return None
+    file = subset if isinstance(subset, Path | str) else Lines("subsets", subset)
+    return read_groups(file, segments, ids, where)
+
+
+def described_groups(groups: Groups | None) -> dict[str, Any] | None:
+    """Return what a comparison says of its groups; None without."""
+    if groups is None:
+        return None
+    sizes = groups.sizes
+    return {
+        "of": groups.where,
+        "count": len(groups),
+        "smallest": int(sizes.min()),
+        "largest": int(sizes.max()),
+    }
 
 
 def _find(system: SystemFiles) -> NamedSystem:
