@@ -316,7 +316,7 @@ def test_wrong_input_ends_with_one_line(corpus, case):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("good=good",), "name at least two systems"),
+        ((), "name a system, or several to compare"),
         ((*FILES, "--ref=test.ref", "--json=x", "--latex=x"), "two outputs are to be written"),
         ((*FILES, "--set=a=b"), "--set needs --aligner"),
     ],

@@ -478,7 +478,8 @@ class _Judged:
         luck = None if bounds is None else self.left_out.error(system, 0)
         p_of_verdict, tuning_error = p, None if luck is None else 0.0
         both = [(np.array(self.observed[n]), self.sampled[n]) for n in (0, system)]
-        tested = _t_test(difference, both, self.units)
+        of_groups = None if self.left_out.groups is None else luck
+        tested = _t_test(difference, both, self.units, of_groups)
         if tested is not None:
             p_of_verdict, error, degrees, tuning_error = tested
             bounds = _bounds(difference, error, degrees, level)
@@ -615,6 +616,7 @@ def _t_test(
     difference: float,
     systems: Sequence[tuple[FloatArray, FloatArray]],
     units: int,
+    of_groups: _Luck | None = None,
 ) -> tuple[float, float, float, float] | None:
     """Test a difference of two means over replicas by both kinds of luck, with Student's t.
 
@@ -630,6 +632,8 @@ def _t_test(
         For either system (R,) scores and (R, B) bootstrapped scores of its replicas.
     units
         The number of segments, or of groups.
+    of_groups
+        The standard error over groups, which replaces that of the bootstrap.
 
     Returns
     -------
@@ -647,6 +651,9 @@ def _t_test(
         return None
     means = [sampled.mean(axis=0) for _, sampled in systems]
     of_segments = float(np.var(means[1] - means[0], ddof=1)) if len(means[0]) > 1 else 0.0
+    free_units: float = max(units - 1, 1)
+    if of_groups is not None:
+        of_segments, free_units = of_groups.error**2, of_groups.degrees
     of_tuning = []
     for (scores, sampled), mean in zip(systems, means, strict=True):
         free = len(scores) - 1
@@ -654,7 +661,7 @@ def _t_test(
             of_tuning.append((float(np.var(scores, ddof=1)) / len(scores), free))
             drift = np.var(sampled - mean, axis=1, ddof=1)
             of_segments -= float(drift.sum()) / free / len(scores)
-    parts = [(max(of_segments, 0.0), max(units - 1, 1)), *of_tuning]
+    parts = [(max(of_segments, 0.0), free_units), *of_tuning]
     variance = sum(part for part, _ in parts)
     if variance <= TIE**2:
         return None

@@ -12,7 +12,7 @@ import portmert
 from portmert.metrics._base import Metric
 from portmert.metrics._shared import flat
 
-from ...base.errors import InputError, ProgramError
+from ...base.errors import ConfigError, InputError, ProgramError
 from ...base.json_toml import plain
 from ...base.warn import notice, warn
 from ...components import registry
@@ -42,6 +42,7 @@ from .systems import (
     find_systems,
     find_test_files,
     in_one_order,
+    subsets_of,
 )
 from .without_texts import are_scores, compare_outcomes
 
@@ -139,6 +140,9 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
 
 def _read(request: CompareRequest, folder: Path) -> _Inputs:
     """Read and align all texts; `folder` is for files that are needed meanwhile."""
+    for name in ("better", "answers"):
+        if getattr(request.questions, name):
+            raise ConfigError(f"--{name} is for scores computed elsewhere, but there are texts")
     named = find_systems(request.systems)
     order = baseline_first([x.name for x in named], request.questions.baseline)
     named = [named[k] for k in order]
@@ -169,13 +173,10 @@ def _read(request: CompareRequest, folder: Path) -> _Inputs:
             )
         metrics = {label: metric for label, metric in metrics.items() if metric not in linked}
     references = materials[0].references
-    groups = find_groups(
-        request.test,
-        test_set.references or test.references,
-        len(references),
-        references.ids or ids,
-    )
-    return _Inputs(systems, test, metrics, preparation, materials, groups)
+    of_texts = (len(references), references.ids or ids)
+    groups = find_groups(request.test, request.test.references or test.references, *of_texts)
+    subsets = subsets_of(request.questions.subset, *of_texts)
+    return _Inputs(systems, test, metrics, preparation, materials, groups, subsets)
 
 
 def _score(request: CompareRequest, inputs: _Inputs, counted: Sequence[Counted]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from portmert.metrics._base import Batch, FloatArray, IntArray
 from ...base import options
 from ...base.columns import RecordColumn, column_of, column_of_records
 from ...base.errors import ConfigError, InputError, counted, shown
-from ...base.files import called, read_lines
+from ...base.files import called, each_line, read_lines
 from ...base.numbers import FINITE, bounded, parse_finite
 from ...base.warn import warn
 from ...components.external import MeanOfScores
@@ -47,7 +47,7 @@ LOWER = re.compile("cer|der|errors?|loss|nll|per|perplexity|ppl|ter|wer")
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
+class SegmentScores:
     """The scores of one output of a system: V values of S segments.
 
     Parameters
@@ -92,7 +92,7 @@ class Outcomes:
         """Whether all values are 0 or 1."""
         return bool(np.isin(self.values[~np.isnan(self.values)], (0.0, 1.0)).all())
 
-    def of_segments(self, order: Sequence[int]) -> Outcomes:
+    def of_segments(self, order: Sequence[int]) -> SegmentScores:
         """Return the values of some segments, in this order of segments."""
         places = np.full(len(self), -1, dtype=np.int64)
         places[np.asarray(order, dtype=np.int64)] = np.arange(len(order))
@@ -100,7 +100,7 @@ class Outcomes:
         rows = np.flatnonzero(numbers >= 0)
         rows = rows[np.argsort(numbers[rows], kind="stable")]
         place_of_row = {int(row): place for place, row in enumerate(rows)} if self.lacking else {}
-        return Outcomes(
+        return SegmentScores(
             self.where,
             self.key,
             None if self.ids is None else tuple(self.ids[k] for k in order),
@@ -125,7 +125,7 @@ class Outcomes:
         return [texts[k] for k in first]
 
 
-def read_outcomes(source: Any, answers: str = "") -> dict[str, Outcomes]:
+def read_outcomes(source: Any, answers: str = "") -> dict[str, SegmentScores]:
     """Read the scores of a system, or of each system in a file of several.
 
     Parameters
@@ -161,15 +161,22 @@ def read_outcomes(source: Any, answers: str = "") -> dict[str, Outcomes]:
         )
     if match := _SEGMENT_SCORES.fullmatch(name):
         return _of_segment_scores(source, match[1])
+    if not name.endswith(".npy"):
+        first = next(each_line(source), "")
+        if parse_finite(first.strip()) is None and "\tscore: " not in first:
+            raise InputError(
+                f"no system says what its references are; give --ref, or scores: {source} begins "
+                f"with '{shown(first)}', no number"
+            )
     values = read_numbers(source)
     return {"": _in_order(called(source), Path(name).stem, values, {})}
 
 
-def _in_order(where: str, key: str, values: FloatArray, lacking: dict[int, str]) -> Outcomes:
-    return Outcomes(where, key, None, np.arange(len(values)), values, lacking, {})
+def _in_order(where: str, key: str, values: FloatArray, lacking: dict[int, str]) -> SegmentScores:
+    return SegmentScores(where, key, None, np.arange(len(values)), values, lacking, {})
 
 
-def _in_memory(source: Any) -> Outcomes:
+def _in_memory(source: Any) -> SegmentScores:
     """Return the scores of an array or a series; the index of a series has the ids."""
     where = f"scores '{source.name}'" if getattr(source, "name", None) else "the scores"
     index = getattr(source, "index", None)
@@ -194,7 +201,7 @@ def _in_memory(source: Any) -> Outcomes:
         ids, segments = _numbered(names)
     lacking = _lacking(values, lambda k: f"{where}: number {k + 1} is {values[k]}")
     key = str(getattr(source, "name", None) or "score")
-    return Outcomes(where, key, ids, segments, values, lacking, {})
+    return SegmentScores(where, key, ids, segments, values, lacking, {})
 
 
 def _lacking(values: FloatArray, say: Any) -> dict[int, str]:
@@ -224,7 +231,7 @@ def _column_in_memory(records: Any, key: str) -> RecordColumn:
     return column_of_records(rows, key, where="the records", is_table=False)
 
 
-def _of_segment_scores(path: Path | str, key: str) -> dict[str, Outcomes]:
+def _of_segment_scores(path: Path | str, key: str) -> dict[str, SegmentScores]:
     """Read lines of a system and a score, as mt-metrics-eval has them; None is no score."""
     by_system: dict[str, list[tuple[int, float]]] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -246,7 +253,7 @@ def _of_segment_scores(path: Path | str, key: str) -> dict[str, Outcomes]:
     }
 
 
-def _of_column(column: RecordColumn, answers: str) -> dict[str, Outcomes]:
+def _of_column(column: RecordColumn, answers: str) -> dict[str, SegmentScores]:
     values = [_number(column, k) for k in range(len(column.values))]
     is_graded = any(isinstance(x, bool) or x in GRADES for x in column.values if x is not None)
     systems = next(filter(None, map(column.beside, SYSTEM_KEYS)), None)
@@ -269,7 +276,7 @@ def _of_column(column: RecordColumn, answers: str) -> dict[str, Outcomes]:
             for k, row in enumerate(rows)
             if math.isnan(values[row])
         }
-        by_system[name] = Outcomes(
+        by_system[name] = SegmentScores(
             f"{column.where} ({name})" if len(rows_of) > 1 else column.where,
             column.key,
             ids,
@@ -283,7 +290,7 @@ def _of_column(column: RecordColumn, answers: str) -> dict[str, Outcomes]:
     return by_system
 
 
-def _check_filters(outcomes: Outcomes) -> None:
+def _check_filters(outcomes: SegmentScores) -> None:
     """Refuse scores of one sample that were made in several ways: they are no repeats."""
     filters = dict.fromkeys(outcomes.columns.get(FILTER_KEY, ()))
     if len(filters) > 1 and outcomes.repeats.max() > 1:
@@ -371,7 +378,7 @@ class OutcomeMetric(MeanOfScores):
         """Refuse texts: the scores are given."""
         raise InputError(f"metric {self.signature}: its scores are of no texts")
 
-    def of_outcomes(self, outcomes: Outcomes, answers: str = "") -> FloatArray:
+    def of_outcomes(self, outcomes: SegmentScores, answers: str = "") -> FloatArray:
         """Return (S, 2) statistics of a system.
 
         Raises
@@ -387,7 +394,7 @@ class OutcomeMetric(MeanOfScores):
             values = self._of_repeats(outcomes, name, int(number), answers)
         return np.column_stack([values, np.ones(len(values))])
 
-    def _of_repeats(self, outcomes: Outcomes, name: str, k: int, answers: str) -> FloatArray:
+    def _of_repeats(self, outcomes: SegmentScores, name: str, k: int, answers: str) -> FloatArray:
         fewest = int(outcomes.repeats.argmin())
         if outcomes.repeats[fewest] < k:
             segment = fewest + 1 if outcomes.ids is None else f"'{outcomes.ids[fewest]}'"
@@ -402,7 +409,7 @@ class OutcomeMetric(MeanOfScores):
         return best_of(outcomes, k, higher=self.higher_is_better)
 
 
-def best_of(outcomes: Outcomes, k: int, *, higher: bool) -> FloatArray:
+def best_of(outcomes: SegmentScores, k: int, *, higher: bool) -> FloatArray:
     """Return (S,) the mean best value of k repeats drawn from those of each segment.
 
     Of outcomes of 0 and 1 it is pass@k without bias (Chen et al., "Evaluating Large Language
@@ -430,7 +437,7 @@ def best_of(outcomes: Outcomes, k: int, *, higher: bool) -> FloatArray:
     return np.asarray(best if higher else -best)
 
 
-def _majority(outcomes: Outcomes, k: int, answers: str) -> FloatArray:
+def _majority(outcomes: SegmentScores, k: int, answers: str) -> FloatArray:
     """Return (S,) the value of the most frequent answer of the first k repeats.
 
     Of equally frequent ones it is the first.
@@ -454,7 +461,7 @@ _KIND = re.compile(r"mean|(?:pass|best|maj)@[1-9][0-9]{0,3}")
 
 
 def outcome_metrics(
-    kinds: Sequence[str], outputs: Sequence[Outcomes], better: str, answers: str
+    kinds: Sequence[str], outputs: Sequence[SegmentScores], better: str, answers: str
 ) -> list[OutcomeMetric]:
     """Return the metrics of outcomes by their kinds.
 
@@ -482,7 +489,7 @@ def outcome_metrics(
     return [OutcomeMetric(key, kind, direction, percent) for kind in kinds]
 
 
-def _direction(keys: Sequence[str], outputs: Sequence[Outcomes]) -> str:
+def _direction(keys: Sequence[str], outputs: Sequence[SegmentScores]) -> str:
     """Return whether higher or lower is better, as keys or grades tell; "" if they do not."""
     if all(output.is_graded for output in outputs):
         return "higher"
@@ -494,7 +501,7 @@ def _direction(keys: Sequence[str], outputs: Sequence[Outcomes]) -> str:
     return directions.pop() if len(directions) == 1 else ""
 
 
-def warn_of_repeats(name: str, output: Outcomes) -> None:
+def warn_of_repeats(name: str, output: SegmentScores) -> None:
     """Warn if segments have unequal numbers of repeats."""
     repeats = output.repeats
     if repeats.min() == repeats.max():

@@ -21,7 +21,7 @@ from ..significance import Resampling
 from .answers import margin_lines
 from .outcomes import (
     GROUP_KEYS,
-    Outcomes,
+    SegmentScores,
     outcome_metrics,
     read_outcomes,
     warn_of_repeats,
@@ -81,11 +81,11 @@ def compare_outcomes(
     return {**document, "headlines": [*document["headlines"], *margin_lines(document)]}
 
 
-def _read(systems: Sequence[SystemFiles], answers: str) -> dict[str, list[Outcomes]]:
+def _read(systems: Sequence[SystemFiles], answers: str) -> dict[str, list[SegmentScores]]:
     """Return the outputs of each system by its name; a file may have several systems."""
-    outputs: dict[str, list[Outcomes]] = {}
+    outputs: dict[str, list[SegmentScores]] = {}
 
-    def add(name: str, replicas: list[Outcomes]) -> None:
+    def add(name: str, replicas: list[SegmentScores]) -> None:
         if name in outputs:
             raise InputError(f"two systems are called '{name}'; give them names: name=FILE#KEY")
         outputs[name] = replicas
@@ -117,8 +117,8 @@ def _read(systems: Sequence[SystemFiles], answers: str) -> dict[str, list[Outcom
 
 
 def _in_one_order(
-    outputs: Mapping[str, Sequence[Outcomes]], *, drop: bool
-) -> tuple[dict[str, list[Outcomes]], tuple[str, ...] | None]:
+    outputs: Mapping[str, Sequence[SegmentScores]], *, drop: bool
+) -> tuple[dict[str, list[SegmentScores]], tuple[str, ...] | None]:
     """Return the outputs on the same segments in the order of the first, and their ids."""
     every = [output for replicas in outputs.values() for output in replicas]
     first = every[0]
@@ -131,7 +131,7 @@ def _in_one_order(
     if lacking:
         joining.warn_left_out(list(lacking), "a file", lacking)
 
-    def in_order(output: Outcomes) -> Outcomes:
+    def in_order(output: SegmentScores) -> SegmentScores:
         places = {name: place for place, name in enumerate(output.ids or names)}
         if drop:
             return output.of_segments([places[name] for name in kept])
@@ -141,7 +141,7 @@ def _in_one_order(
     return joined, None if first.ids is None else kept
 
 
-def _check_same_kind(every: Sequence[Outcomes]) -> None:
+def _check_same_kind(every: Sequence[SegmentScores]) -> None:
     """Raise InputError if some outputs have ids and others none, or other numbers of segments."""
     first = every[0]
     if not len(first):
@@ -161,7 +161,9 @@ def _check_same_kind(every: Sequence[Outcomes]) -> None:
             )
 
 
-def _lacking(every: Sequence[Outcomes], names: Sequence[str], *, drop: bool) -> dict[str, str]:
+def _lacking(
+    every: Sequence[SegmentScores], names: Sequence[str], *, drop: bool
+) -> dict[str, str]:
     """Return the segments that lack a score of an output, and why; `names` are of the first."""
     lacking: dict[str, str] = {}
     if drop:
@@ -176,7 +178,7 @@ def _lacking(every: Sequence[Outcomes], names: Sequence[str], *, drop: bool) -> 
     return lacking
 
 
-def _groups_beside(output: Outcomes) -> Groups | None:
+def _groups_beside(output: SegmentScores) -> Groups | None:
     """Return the groups that stand beside the scores, under one of the usual keys."""
     key = next((key for key in GROUP_KEYS if key in output.columns), None)
     if key is None:
@@ -188,7 +190,7 @@ def _groups_beside(output: Outcomes) -> Groups | None:
     return groups
 
 
-def _notes(outputs: Mapping[str, Sequence[Outcomes]]) -> list[str]:
+def _notes(outputs: Mapping[str, Sequence[SegmentScores]]) -> list[str]:
     lines = []
     first_name, first = next(iter(outputs.items()))
     most = max(int(output.repeats.max()) for replicas in outputs.values() for output in replicas)

@@ -13,7 +13,7 @@ from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.base.warn import collected_warnings, warnings_so_far
 from portmert.tuner.evaluation.comparison.outcomes import (
     OutcomeMetric,
-    Outcomes,
+    SegmentScores,
     best_of,
     outcome_metrics,
     read_outcomes,
@@ -134,10 +134,10 @@ def test_what_is_no_score_is_refused(name, text, key, message, tmp_path):
 
 
 def made_up(repeats, **columns):
-    """Outcomes of segments with these repeats."""
+    """SegmentScores of segments with these repeats."""
     segments = np.repeat(np.arange(len(repeats)), list(map(len, repeats)))
     values = np.array(list(itertools.chain(*repeats)), dtype=float)
-    return Outcomes("made up", "acc", None, segments, values, {}, columns)
+    return SegmentScores("made up", "acc", None, segments, values, {}, columns)
 
 
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=3, max_size=6), min_size=1, max_size=4))
@@ -173,7 +173,7 @@ def test_the_majority_counts_answers_and_takes_the_first_of_equal_ones():
      ("score", None), ("wer_acc", None)],
 )  # fmt: skip
 def test_the_direction_is_known_or_asked_for(key, better):
-    output = Outcomes("made up", key, None, np.arange(2), np.array([0.5, 1]), {}, {})
+    output = SegmentScores("made up", key, None, np.arange(2), np.array([0.5, 1]), {}, {})
     if better is None:
         with pytest.raises(ConfigError, match=f"is a higher or a lower '{key}' better?"):
             outcome_metrics(["mean"], [output], "", "")
