@@ -244,7 +244,7 @@ OF_THE_PROCESSOR = {
 
 def test_scores_and_searches_do_not_depend_on_the_processor():
     """`metrics/_elementary.py` has what they need; kernels compile the system's own."""
-    folders = ("metrics", "tuner/search", "tuner/decoders", "tuner/dropin", "tuner/runs",
+    folders = ("metrics", "tuner/search", "tuner/decoders", "extensions/mert_moses", "tuner/runs",
                "tuner/texts", "tuner/weights")  # fmt: skip
     for path in itertools.chain(*map(modules, folders)):
         if holds_kernels(path):

@@ -5,9 +5,9 @@ import itertools
 import pytest
 
 import portmert
+from portmert.extensions.mert_moses import mert
 from portmert.tuner import families
 from portmert.tuner.base.errors import ConfigError
-from portmert.tuner.dropin import mert
 from portmert.tuner.search.constraints import Constraints, moves
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.contracts.test_optimizer_contract import SMALL

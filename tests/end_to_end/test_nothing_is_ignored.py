@@ -6,9 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from portmert.extensions.mert_moses._mert_moses_options import OPTIONS
 from portmert.tuner import families
 from portmert.tuner.cli import main
-from portmert.tuner.dropin._mert_moses_options import OPTIONS
 from tests.support.places import INVENTED
 
 R = INVENTED / "recorded"

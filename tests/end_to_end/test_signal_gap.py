@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from portmert.metrics._base import Ragged, Texts, Vocabulary
 from portmert.tuner.components import external
-from portmert.tuner.dropin import _scorer
+from portmert.extensions.mert_moses import _scorer
 from portmert.tuner.base import programs
 from portmert.tuner.base.interrupts import ENDING, signals_as_interrupts
 

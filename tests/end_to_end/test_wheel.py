@@ -248,7 +248,7 @@ PROJECT = {
 import subprocess, sys
 import aligners, metrics, tuner.mine
 import portmert
-import portmert.metrics.bleu, portmert.tuner.decoders.moses, portmert.aligners.giza
+import portmert.metrics.bleu, portmert.tuner.decoders.moses, portmert.extensions.giza.giza
 
 def own():
     import aligners, metrics, tuner.mine

@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.warn import warn_of
+from portmert.tuner.nbest import check
+from portmert.tuner.nbest.model import NBest
+from portmert.tuner.nbest.moses_dat import DatLists
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.texts import corpus, statistics
 
-from ..base.errors import InputError
-from ..base.warn import warn_of
-from ..nbest import check
-from ..nbest.model import NBest
-from ..nbest.moses_dat import DatLists
-from ..nbest.read import read_nbest
-from ..texts import corpus, statistics
 from ._scorer import Scorer
 
 

@@ -9,16 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric
-
-from ..base import errors, numbers, streams
-from ..base.files import read_lines
-from ..components import registry
-from ..nbest import moses_dat
-from ..search import constraints, weight_search
-from ..search.optimizers._base import Optimizer
-from ..search.problem import TuningProblem
-from ..search.stat_table import StatTable
-from ..weights.feature_weights import FeatureNames, FeatureWeights
+from portmert.tuner.base import errors, numbers, streams
+from portmert.tuner.base.files import read_lines
+from portmert.tuner.components import registry
+from portmert.tuner.nbest import moses_dat
+from portmert.tuner.search import constraints, weight_search
+from portmert.tuner.search.optimizers._base import Optimizer
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.stat_table import StatTable
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
 
 DEFAULT_RANGE = (0.0, 1.0)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.aligners.giza import ESCAPE, SPECIAL, escape
+from portmert.extensions.giza.giza import ESCAPE, SPECIAL, escape
 
 TOKENS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 

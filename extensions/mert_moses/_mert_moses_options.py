@@ -12,14 +12,15 @@ from pathlib import Path
 
 import click
 
-from ..base.errors import ConfigError, InputError, counted, faults_at
-from ..base.numbers import parse_finite
-from ..base.warn import notice
-from ..components import registry
-from ..decoders.moses import PATIENCE_SECONDS
-from ..executors.opening import Workplace
-from ..search import DEFAULT_OPTIMIZER
-from ..search.optimizers._base import Optimizer
+from portmert.tuner.base.errors import ConfigError, InputError, counted, faults_at
+from portmert.tuner.base.numbers import parse_finite
+from portmert.tuner.base.warn import notice
+from portmert.tuner.components import registry
+from portmert.tuner.decoders.moses import PATIENCE_SECONDS
+from portmert.tuner.executors.opening import Workplace
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.optimizers._base import Optimizer
+
 from ._program import OptionValues, ProgramOptions, parse_perl
 from ._scorer import Scorer, read_scorer
 from .mert import optimizer_of_type

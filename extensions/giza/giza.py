@@ -11,13 +11,13 @@ from urllib.parse import quote
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.aligners._base import Links, a3_pair
+from portmert.aligners._training import Rows, TrainedAligner, check_lengths, usable
 from portmert.tuner.base import model_folders
 from portmert.tuner.base.errors import StateError, counted
 from portmert.tuner.base.programs import Command, find_program, run, scratch
 
-from ._base import Links, a3_pair
 from ._symmetrize import Heuristic, symmetrize
-from ._training import Rows, TrainedAligner, check_lengths, usable
 
 SPECIAL = frozenset(
     {

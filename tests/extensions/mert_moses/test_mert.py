@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from portmert.extensions.mert_moses import mert
+from portmert.extensions.mert_moses._mert_folder import StepFolder
+from portmert.extensions.mert_moses._program import number
+from portmert.extensions.mert_moses._scorer import read_scorer
+from portmert.extensions.mert_moses.extractor import extract
 from portmert.tuner.base.errors import InputError, StateError
 from portmert.tuner.components import registry
-from portmert.tuner.dropin import mert
-from portmert.tuner.dropin._mert_folder import StepFolder
-from portmert.tuner.dropin._program import number
-from portmert.tuner.dropin._scorer import read_scorer
-from portmert.tuner.dropin.extractor import extract
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.search.list_statistics import moses_stats
 from portmert.tuner.search.stat_table import StatTable

@@ -17,45 +17,45 @@ import numpy as np
 
 import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric, Vocabulary
-
-from ..base import streams
-from ..base.context import using
-from ..base.errors import InputError, StateError, suggest
-from ..base.files import copy_file, locked, make_folder, writing
-from ..base.programs import Command
-from ..base.programs import run as run_program
-from ..base.warn import collected_notices, notice, notices_behind, warn, warn_of
-from ..components import registry
-from ..decoders._shards import lines_of
-from ..decoders.moses import Moses
-from ..executors.opening import opened
-from ..nbest.check import ListChecker, warn_of_few
-from ..nbest.model import NBest, new_outputs
-from ..nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
-from ..runs.config import Tune
-from ..runs.folder import RunFolder
-from ..runs.loop import Loop, MergedLists
-from ..runs.promises import DECODED, PREDICTED
-from ..runs.records import (
+from portmert.tuner.base import streams
+from portmert.tuner.base.context import using
+from portmert.tuner.base.errors import InputError, StateError, suggest
+from portmert.tuner.base.files import copy_file, locked, make_folder, writing
+from portmert.tuner.base.programs import Command
+from portmert.tuner.base.programs import run as run_program
+from portmert.tuner.base.warn import collected_notices, notice, notices_behind, warn, warn_of
+from portmert.tuner.components import registry
+from portmert.tuner.decoders._shards import lines_of
+from portmert.tuner.decoders.moses import Moses
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.nbest.check import ListChecker, warn_of_few
+from portmert.tuner.nbest.model import NBest, new_outputs
+from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
+from portmert.tuner.runs.config import Tune
+from portmert.tuner.runs.folder import RunFolder
+from portmert.tuner.runs.loop import Loop, MergedLists
+from portmert.tuner.runs.promises import DECODED, PREDICTED
+from portmert.tuner.runs.records import (
     EQUALS_START,
     IterationScores,
     IterationSearch,
     Scored,
     equal_to_start,
 )
-from ..runs.replicas import of_replicas, write_result
-from ..runs.result import Iteration, best_iteration, gain_line
-from ..search.averaging import averaged, weight_change
-from ..search.constraints import moves
-from ..search.list_statistics import moses_stats
-from ..search.results import Optimized
-from ..search.stat_table import StatTable
-from ..search.steps import is_cut
-from ..search.unseen import scores_without_folds
-from ..search.weight_search import Setup, find_weights
-from ..texts.joining import check_lines
-from ..weights.feature_weights import FeatureNames, FeatureWeights
-from ..weights.weights_file import sparse_text
+from portmert.tuner.runs.replicas import of_replicas, write_result
+from portmert.tuner.runs.result import Iteration, best_iteration, gain_line
+from portmert.tuner.search.averaging import averaged, weight_change
+from portmert.tuner.search.constraints import moves
+from portmert.tuner.search.list_statistics import moses_stats
+from portmert.tuner.search.results import Optimized
+from portmert.tuner.search.stat_table import StatTable
+from portmert.tuner.search.steps import is_cut
+from portmert.tuner.search.unseen import scores_without_folds
+from portmert.tuner.search.weight_search import Setup, find_weights
+from portmert.tuner.texts.joining import check_lines
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
+from portmert.tuner.weights.weights_file import sparse_text
+
 from . import _program, mert
 from ._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder, StepRecord
 from ._mert_moses_options import MertRequest

@@ -11,11 +11,11 @@ import sys
 import pytest
 
 import portmert
+from portmert.extensions.mert_moses._mert_moses_options import read_request
 from portmert.metrics._base import Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.base.files import LOCK
 from portmert.tuner.base.warn import collected_notices
-from portmert.tuner.dropin._mert_moses_options import read_request
 from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import loop
@@ -487,7 +487,7 @@ def test_help_is_shown():
 def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_files(
     tmp_path, monkeypatch
 ):
-    from portmert.tuner.dropin import mert
+    from portmert.extensions.mert_moses import mert
 
     real, seen = mert.setup_as_mert, []
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import FloatArray
+from portmert.tuner.base import files, numbers
+from portmert.tuner.base.errors import InputError, StateError, counted, faults_at
+from portmert.tuner.decoders._moses_command import ShownFeatures
+from portmert.tuner.nbest.moses_dat import DatLists, read_dat
+from portmert.tuner.runs import records
+from portmert.tuner.runs.records import IterationScores, IterationSearch
+from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
+from portmert.tuner.weights.weights_file import read_sparse
 
-from ..base import files, numbers
-from ..base.errors import InputError, StateError, counted, faults_at
-from ..decoders._moses_command import ShownFeatures
-from ..nbest.moses_dat import DatLists, read_dat
-from ..runs import records
-from ..runs.records import IterationScores, IterationSearch
-from ..weights.feature_weights import FeatureNames, FeatureWeights, read_weights
-from ..weights.weights_file import read_sparse
 from . import _program, _scorer, mert
 
 FINISHED = "finished_step.txt"

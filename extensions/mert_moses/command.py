@@ -2,8 +2,8 @@
 
 import click
 
-from ..base.warn import notices_to
-from ._outputs import VOICE, announce_compiling
+from portmert.tuner.base.warn import notices_to
+from portmert.tuner.commands._outputs import VOICE, announce_compiling
 
 USAGE = """Usage: portmert mert-moses SRC REF DECODER INI [options]
 
@@ -78,8 +78,8 @@ def command(context: click.Context) -> None:
     if context.args in ([], ["-h"], ["--help"]):
         click.echo(USAGE)
         return
-    from ..dropin._mert_moses_options import read_request  # noqa: PLC0415  start-up time
-    from ..dropin.mert_moses import run  # noqa: PLC0415
+    from ._mert_moses_options import read_request  # noqa: PLC0415  start-up time
+    from .mert_moses import run  # noqa: PLC0415
 
     request = read_request(context.args)
     if request is None:

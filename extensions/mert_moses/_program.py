@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import click
 
 from portmert.metrics._base import Metric
-
-from ..base import errors, numbers
-from ..components import registry
+from portmert.tuner.base import errors, numbers
+from portmert.tuner.components import registry
 
 
 @dataclass(frozen=True)

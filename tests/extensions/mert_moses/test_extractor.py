@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from portmert.extensions.mert_moses import _scorer
+from portmert.extensions.mert_moses._scorer import read_scorer
+from portmert.extensions.mert_moses.extractor import extract
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import InputError, PortmertError
 from portmert.tuner.components import registry
-from portmert.tuner.dropin import _scorer
-from portmert.tuner.dropin._scorer import read_scorer
-from portmert.tuner.dropin.extractor import extract
 from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, read_dat, write_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import make_batch, read_references

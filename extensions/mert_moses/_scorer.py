@@ -11,15 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics._base import Metric, Texts, Vocabulary
-
-from .. import families
-from ..base import numbers, programs
-from ..base.errors import ConfigError, InputError, ProgramError, counted, faults_at
-from ..components import external, registry
-from ..texts import corpus, prepare, text_pipeline
-from ..texts.annotator import TextAnnotator, open_annotator
-from ..texts.corpus import References
-from ..texts.statistics import annotator_needed, needs_of
+from portmert.tuner import families
+from portmert.tuner.base import numbers, programs
+from portmert.tuner.base.errors import ConfigError, InputError, ProgramError, counted, faults_at
+from portmert.tuner.components import external, registry
+from portmert.tuner.texts import corpus, prepare, text_pipeline
+from portmert.tuner.texts.annotator import TextAnnotator, open_annotator
+from portmert.tuner.texts.corpus import References
+from portmert.tuner.texts.statistics import annotator_needed, needs_of
 
 NOT_HERE = {
     "sempos": "it compares tectogrammatic factors, which only Moses' own program reads",

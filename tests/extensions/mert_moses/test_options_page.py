@@ -5,11 +5,11 @@ import shlex
 
 import pytest
 
+from portmert.extensions.mert_moses._mert_moses_options import OPTIONS, read_request
+from portmert.extensions.mert_moses._scorer import read_scorer
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.components.catalogue import catalogue
-from portmert.tuner.dropin._mert_moses_options import OPTIONS, read_request
-from portmert.tuner.dropin._scorer import read_scorer
 from tests.support.places import PROGRAMS, ROOT
 
 PAGE = (ROOT / "docs" / "how-to" / "moses-options.md").read_text()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from portmert.aligners import giza
 from portmert.aligners._base import parse_links
-from portmert.aligners.giza import Giza
+from portmert.extensions.giza import giza
+from portmert.extensions.giza.giza import Giza
 from portmert.tuner.base.errors import PortmertError
 from portmert.tuner.base.model_folders import read_record
 from portmert.tuner.base.programs import Command

@@ -1,0 +1,1 @@
+"""The aligner `giza`: MGIZA++ by its programs; see docs/how-to/aligners.md."""

@@ -1,0 +1,1 @@
+"""`portmert mert-moses`, called as Moses' mert-moses.pl; see docs/how-to/moses.md."""
