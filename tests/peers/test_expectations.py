@@ -1,9 +1,9 @@
 """What other tools expect of the same metrics: from their packages, repositories and samples.
 
-Their figures are read where they are installed; none is copied. Variables of the
-environment name the folders of what is not everywhere: WNSEARCHDIR of WordNet 3.0
-(data.noun ...), TERP, MULTEVAL, SACREBLEU, JIWER and MT_METRICS_EVAL of the repositories snover/terp, jhclark/multeval, mjpost/sacrebleu,
-jitsi/jiwer and google-research/mt-metrics-eval.
+Their figures are read where they are installed; none is copied. Variables of the environment name
+the folders of what is not everywhere: WNSEARCHDIR of WordNet 3.0 (data.noun ...), TERP, MULTEVAL,
+SACREBLEU, JIWER and MT_METRICS_EVAL of the repositories snover/terp, jhclark/multeval,
+mjpost/sacrebleu, jitsi/jiwer and google-research/mt-metrics-eval.
 """
 
 import ast
