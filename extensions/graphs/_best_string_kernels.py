@@ -129,54 +129,86 @@ def order_nodes(
     return -1, numbers, lacking
 
 
-ARC, MOVED, NEXT, LENGTH, LEFT, RIGHT, TAILS = range(7)
-"""Columns of `_Candidates.table`: the arc; the first tail whose string may still be exchanged for
-a worse one; the next string of the same node; the length in tokens; the skew heap of the node
-where it waits; and from the last column on the strings of its tails."""
-
-
 class _Candidates(NamedTuple):
     """Strings of nodes, as an arc and the strings of its tails.
 
     Parameters
     ----------
-    table : (M, TAILS + W) int64
+    arc : (M,) int64
+    tails : (M, W) int64
+        The candidates that are the strings of the arc's tails.
+    length : (M,) int64
+        In tokens.
     score : (M,) float64
     hash : (M, 2) uint64
         A polynomial of the tokens, and the power of its base for as many tokens.
+    moved : (M,) int64
+        The first tail whose string may still be exchanged for a worse one.
+    next : (M,) int64
+        The next string of the same node, or `UNKNOWN` or `NONE`.
+    left, right : (M,) int64
+        The candidates below it in the skew heap of the node where it waits; -1 for none.
     """
 
-    table: IntArray
+    arc: IntArray
+    tails: IntArray
+    length: IntArray
     score: FloatArray
     hash: HashArray
+    moved: IntArray
+    next: IntArray
+    left: IntArray
+    right: IntArray
+
+
+@helper
+def _empty(count: int, width: int) -> _Candidates:
+    """Return room for candidates whose arcs have at most `width` tails."""
+    return _Candidates(
+        np.empty(count, dtype=np.int64),
+        np.empty((count, width), dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count),
+        np.empty((count, 2), dtype=np.uint64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64),
+    )
 
 
 @helper
 def _room(strings: _Candidates, count: int) -> _Candidates:
     """Return the candidates with room for one more."""
-    table, score, hashes = strings
-    if count < score.size:
+    if count < strings.score.size:
         return strings
+    more = _empty(count, strings.tails.shape[1])
     return _Candidates(
-        np.concatenate((table, np.empty_like(table))),
-        np.concatenate((score, np.empty_like(score))),
-        np.concatenate((hashes, np.empty_like(hashes))),
+        np.concatenate((strings.arc, more.arc)),
+        np.concatenate((strings.tails, more.tails)),
+        np.concatenate((strings.length, more.length)),
+        np.concatenate((strings.score, more.score)),
+        np.concatenate((strings.hash, more.hash)),
+        np.concatenate((strings.moved, more.moved)),
+        np.concatenate((strings.next, more.next)),
+        np.concatenate((strings.left, more.left)),
+        np.concatenate((strings.right, more.right)),
     )
 
 
 @helper
 def _begin(strings: _Candidates, c: int, graph: Graph, arc: int, score: Any) -> None:
     """Make candidate c of an arc and the best strings of its tails, in place."""
-    strings.table[c, ARC] = arc
+    strings.arc[c] = arc
     for t in range(graph.tail_offsets[arc], graph.tail_offsets[arc + 1]):
-        strings.table[c, TAILS + t - graph.tail_offsets[arc]] = graph.tails[t]
+        strings.tails[c, t - graph.tail_offsets[arc]] = graph.tails[t]
     _fill(strings, c, graph, score)
 
 
 @helper
 def _fill(strings: _Candidates, c: int, graph: Graph, score: Any) -> None:
     """Compute score, hash and length of a candidate from its arc and its tails, in place."""
-    arc = strings.table[c, ARC]
+    arc = strings.arc[c]
     h, power, length = np.uint64(0), np.uint64(1), 0
     for b in range(graph.body_offsets[arc], graph.body_offsets[arc + 1]):
         item = graph.body[b]
@@ -185,16 +217,16 @@ def _fill(strings: _Candidates, c: int, graph: Graph, score: Any) -> None:
             power *= MIX_PRIME
             length += 1
         else:
-            tail = strings.table[c, TAILS - 1 - item]
+            tail = strings.tails[c, -1 - item]
             h = h * strings.hash[tail, 1] + strings.hash[tail, 0]
             power *= strings.hash[tail, 1]
-            length += strings.table[tail, LENGTH]
+            length += strings.length[tail]
     for t in range(graph.tail_offsets[arc + 1] - graph.tail_offsets[arc]):
-        score += strings.score[strings.table[c, TAILS + t]]
-    strings.score[c], strings.table[c, LENGTH] = score, length
+        score += strings.score[strings.tails[c, t]]
+    strings.score[c], strings.length[c] = score, length
     strings.hash[c, 0], strings.hash[c, 1] = h, power
-    strings.table[c, MOVED], strings.table[c, NEXT] = 0, UNKNOWN
-    strings.table[c, LEFT] = strings.table[c, RIGHT] = -1
+    strings.moved[c], strings.next[c] = 0, UNKNOWN
+    strings.left[c] = strings.right[c] = -1
 
 
 @helper
@@ -202,8 +234,8 @@ def _is_before(strings: _Candidates, a: int, b: int) -> Any:
     """Whether candidate a comes out of the heap before b: the better, then the earlier arc."""
     if strings.score[a] != strings.score[b]:
         return strings.score[a] > strings.score[b]
-    if strings.table[a, ARC] != strings.table[b, ARC]:
-        return strings.table[a, ARC] < strings.table[b, ARC]
+    if strings.arc[a] != strings.arc[b]:
+        return strings.arc[a] < strings.arc[b]
     return a < b
 
 
@@ -216,14 +248,14 @@ def _melded(strings: _Candidates, a: int, b: int) -> int:
         a, b = b, a
     root = a
     while True:  # a is in place; b goes somewhere below
-        right = strings.table[a, RIGHT]
-        strings.table[a, RIGHT] = strings.table[a, LEFT]
+        right = strings.right[a]
+        strings.right[a] = strings.left[a]
         if right < 0:
-            strings.table[a, LEFT] = b
+            strings.left[a] = b
             return root
         if not _is_before(strings, right, b):
             right, b = b, right
-        strings.table[a, LEFT] = right
+        strings.left[a] = right
         a = right
 
 
@@ -240,12 +272,7 @@ def best_strings(graph: Graph, weights: FloatArray, size: int) -> Strings:
         width = max(width, graph.tail_offsets[arc + 1] - graph.tail_offsets[arc])
         for k in range(graph.feature_offsets[arc], graph.feature_offsets[arc + 1]):
             scores[arc] += weights[graph.columns[k]] * graph.values[k]
-    room = nodes + 64
-    strings = _Candidates(
-        np.empty((room, TAILS + width), dtype=np.int64),
-        np.empty(room),
-        np.empty((room, 2), dtype=np.uint64),
-    )
+    strings = _empty(nodes + 64, width)
     for node in range(nodes):  # the best string of each node, candidate `node`
         best, best_score = -1, -np.inf
         for arc in range(graph.firsts[node], graph.firsts[node + 1]):
@@ -276,48 +303,48 @@ def _worse(
         if heaps[node] == UNKNOWN:
             heaps[node] = NONE
             for arc in range(graph.firsts[node], graph.firsts[node + 1]):
-                if arc != strings.table[node, ARC]:
+                if arc != strings.arc[node]:
                     strings = _room(strings, count)
                     _begin(strings, count, graph, arc, scores[arc])
                     heaps[node] = _melded(strings, heaps[node], count)
                     count += 1
         c = pending[node]
         if c >= 0:
-            arc = strings.table[c, ARC]
-            t = strings.table[c, MOVED]
+            arc = strings.arc[c]
+            t = strings.moved[c]
             if t < graph.tail_offsets[arc + 1] - graph.tail_offsets[arc]:
-                worse = strings.table[strings.table[c, TAILS + t], NEXT]
+                worse = strings.next[strings.tails[c, t]]
                 if worse == UNKNOWN:
                     stack.append(graph.tails[graph.tail_offsets[arc] + t])
                     continue
-                strings.table[c, MOVED] += 1
+                strings.moved[c] += 1
                 if worse >= 0:
                     strings = _room(strings, count)
-                    strings.table[count] = strings.table[c]
-                    strings.table[count, TAILS + t] = worse
+                    strings.arc[count], strings.tails[count] = arc, strings.tails[c]
+                    strings.tails[count, t] = worse
                     _fill(strings, count, graph, scores[arc])
-                    strings.table[count, MOVED] = t  # so each combination of tails comes once
+                    strings.moved[count] = t  # so each combination of tails comes once
                     heaps[node] = _melded(strings, heaps[node], count)
                     count += 1
                 continue
             pending[node] = -1
         c = heaps[node]
         if c < 0:
-            strings.table[last[node], NEXT] = NONE
+            strings.next[last[node]] = NONE
         else:
-            heaps[node] = _melded(strings, strings.table[c, LEFT], strings.table[c, RIGHT])
+            heaps[node] = _melded(strings, strings.left[c], strings.right[c])
             if heaps[node] < 0:
                 heaps[node] = NONE
             pending[node] = c
             known = node
             while known >= 0 and (
                 strings.hash[known, 0] != strings.hash[c, 0]
-                or strings.table[known, LENGTH] != strings.table[c, LENGTH]
+                or strings.length[known] != strings.length[c]
             ):
-                known = strings.table[known, NEXT]
+                known = strings.next[known]
             if known >= 0:
                 continue
-            strings.table[last[node], NEXT] = c
+            strings.next[last[node]] = c
             last[node] = c
             strings_of_goal += node == goal
         if len(stack) == 1 and c < 0:
@@ -329,42 +356,48 @@ def _worse(
 
 @helper
 def _written(strings: _Candidates, graph: Graph, count: int, width: int) -> Strings:
-    """Return the first `count` strings of the goal, with `width` features."""
+    """Write out the first `count` strings of the goal, with `width` features.
+
+    A string is written from left to right. `unfinished` has the candidates whose bodies are
+    written in part, the innermost last, each with the place in its body to go on from.
+    """
     scores, features = np.empty(count), np.zeros((count, width))
     token_offsets, link_offsets = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
-    c = goal = graph.firsts.size - 2
-    for k in range(count):
-        scores[k] = strings.score[c]
-        token_offsets[k + 1] = token_offsets[k] + strings.table[c, LENGTH]
-        c = strings.table[c, NEXT]
-    tokens = np.empty(token_offsets[count], dtype=np.int32)
-    links = np.empty((64 * count, 2), dtype=np.int32)
-    n = v = 0
+    goal = graph.firsts.size - 2
     c = goal
     for k in range(count):
-        stack = [(c, graph.body_offsets[strings.table[c, ARC]])]
-        while len(stack) > 0:
-            candidate, b = stack.pop()
-            arc = strings.table[candidate, ARC]
-            if b == graph.body_offsets[arc]:
+        scores[k] = strings.score[c]
+        token_offsets[k + 1] = token_offsets[k] + strings.length[c]
+        c = strings.next[c]
+    tokens = np.empty(token_offsets[count], dtype=np.int32)
+    links = np.empty((64 * count, 2), dtype=np.int32)
+    written = linked = 0  # tokens and links so far
+    c = goal
+    for k in range(count):
+        unfinished = [(c, graph.body_offsets[strings.arc[c]])]
+        while len(unfinished) > 0:
+            candidate, place = unfinished.pop()
+            arc = strings.arc[candidate]
+            end = graph.body_offsets[arc + 1]
+            if place == graph.body_offsets[arc]:
                 for i in range(graph.feature_offsets[arc], graph.feature_offsets[arc + 1]):
                     features[k, graph.columns[i]] += graph.values[i]
-            while b < graph.body_offsets[arc + 1]:
-                item = graph.body[b]
-                b += 1
-                if item < 0:
-                    if b < graph.body_offsets[arc + 1]:
-                        stack.append((candidate, b))
-                    inner = strings.table[candidate, TAILS - 1 - item]
-                    stack.append((inner, graph.body_offsets[strings.table[inner, ARC]]))
+            while place < end:
+                item = graph.body[place]
+                place += 1
+                if item < 0:  # -1 - t: the string of tail t stands here
+                    if place < end:
+                        unfinished.append((candidate, place))
+                    inner = strings.tails[candidate, -1 - item]
+                    unfinished.append((inner, graph.body_offsets[strings.arc[inner]]))
                     break
-                tokens[n] = item
+                tokens[written] = item
                 for source in range(max(0, graph.spans[arc, 0]), graph.spans[arc, 1] + 1):
-                    if v == links.shape[0]:
+                    if linked == links.shape[0]:
                         links = np.concatenate((links, np.empty_like(links)))
-                    links[v, 0], links[v, 1] = source, n - token_offsets[k]
-                    v += 1
-                n += 1
-        link_offsets[k + 1] = v
-        c = strings.table[c, NEXT]
-    return Strings(scores, tokens, token_offsets, features, links[:v], link_offsets)
+                    links[linked, 0], links[linked, 1] = source, written - token_offsets[k]
+                    linked += 1
+                written += 1
+        link_offsets[k + 1] = linked
+        c = strings.next[c]
+    return Strings(scores, tokens, token_offsets, features, links[:linked], link_offsets)
