@@ -14,7 +14,7 @@ import numpy as np
 
 import portmert
 from docs._site import drawings
-from portmert.tuner.evaluation import plots
+from portmert.extensions.plots import drawing as plots
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Heading, SegmentBrowser, Series
 from portmert.tuner.evaluation.page.html import html
 from research import replication

@@ -37,9 +37,9 @@ import numpy as np
 from scipy.stats import t as student
 
 import portmert
+from portmert.extensions.plots import drawing as plots
 from portmert.tuner.base.tables import aligned
 from portmert.tuner.decoders.moses import Moses
-from portmert.tuner.evaluation import plots
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Series
 from portmert.tuner.runs.result import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights

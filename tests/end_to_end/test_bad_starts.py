@@ -5,10 +5,10 @@ import json
 import re
 
 import pytest
+from tests.end_to_end.test_mert_moses import BAGGED, RECORDED, tune
 
 import portmert
 from portmert.tuner.weights.feature_weights import read_weights
-from tests.end_to_end.test_mert_moses import BAGGED, RECORDED, tune
 from tests.end_to_end.test_whole_way import HYPOTHESES, Everything, products
 
 FEW = 3

@@ -8,6 +8,7 @@ import gzip
 import random
 
 import pytest
+from tests.end_to_end.test_mert_moses import BAGGED, FOUR, RECORDED, tune, without_dates
 
 import portmert
 from portmert.tuner.base import streams
@@ -15,7 +16,6 @@ from portmert.tuner.runs import loop
 from portmert.tuner.search import averaging, steps
 from portmert.tuner.search.steps import is_behind, is_cut
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
-from tests.end_to_end.test_mert_moses import BAGGED, FOUR, RECORDED, tune, without_dates
 from tests.support.run_folders import LITTLE
 
 QUICK = "bagged:" + ",".join(setting.removeprefix("optimizer.") for setting in LITTLE)

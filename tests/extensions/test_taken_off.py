@@ -67,6 +67,7 @@ USES = [
             f"semantics:files={DATA / 'dev.tgt'}",
         ),
     ),
+    ("plots", (*COMMANDS[0], "--plot", "x.svg")),
     ("neural", ("metrics", "comet:x")),
 ]
 """Of extensions: a command line that needs them."""

@@ -31,17 +31,16 @@ from ..components.feature_checks import doubtful_features
 from ..components.features import Feature
 from ..components.formula import Formula
 from ..executors.opening import opened
+from ..families import provided
 from ..nbest.check import length_order, warn_of_few
 from ..nbest.findings import column_findings, direction_finding
-from ..nbest.model import NBest, best_hypotheses, model_scores, sparse_scores
+from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
-from ..search.contributions import Contribution
 from ..search.contributions import contributions as contributions_of
-from ..search.error_surface import Surface, surfaces
 from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penalised
 from ..search.optimizers._base import Optimizer
-from ..search.problem import TuningProblem, oriented
+from ..search.problem import oriented
 from ..search.results import Optimized, OtherScore
 from ..search.stat_table import StatTable
 from ..search.weight_bootstrap import bootstrap, confidence
@@ -473,8 +472,7 @@ def optimize(
     if samples < 0:
         raise ValueError(f"samples is {samples}; it must be 0 or more")
     if plot is not None:
-        from ..evaluation import plots  # noqa: PLC0415  start-up time
-
+        plots = provided("portmert.drawing", "plots")
         plots.form_of(Path(plot))
     begin, how = time.perf_counter(), Search.of(search)
     dev_lists = as_lists(lists)
@@ -506,7 +504,7 @@ def optimize(
         also_scored = _other_scores(judges, dev, optimized, nbest) if judges else ()
         scored_by = (dev.metric, dev.stats) if contributions else None
         rows = contributions_of(nbest, optimized.weights, scored_by=scored_by)
-        surface = None if plot is None else _surface(nbest, dev, optimized.weights, rows)
+        surface = plot and plots.heaviest_surface(nbest, dev, optimized.weights, rows)
         seconds, annotations, by = {**dev.seconds, **optimized.seconds}, {}, ""
         first = dev.stats.score(dev.metric, dev.nbest.offsets[:-1])
         warn_if_worse(dev.metric, first, optimized.score)
@@ -529,20 +527,6 @@ def optimize(
     if plot is not None:
         plots.draw(plots.charts_of_search(completed, surface), Path(plot))
     return completed
-
-
-def _surface(
-    nbest: NBest,
-    dev: DevLists,
-    weights: FeatureWeights,
-    contributions: Sequence[Contribution],
-) -> Surface | None:
-    """Return the error surface of the dense feature that moves model scores most, if any does."""
-    fixed = sparse_scores(nbest.sparse, weights)
-    problem = TuningProblem(nbest.features.T, nbest.offsets, dev.stats, dev.metric, fixed)
-    names = [row.name for row in contributions]
-    heaviest = surfaces(problem, names, weights.vector(nbest.feature_names), 1)
-    return heaviest[0] if heaviest else None
 
 
 def _other_scores(

@@ -15,10 +15,10 @@ from ..base.errors import ConfigError, InputError, ProgramError, counted, sugges
 from ..base.files import make_folder, read_lines, write_text
 from ..components import registry
 from ..decoders._function import Decode, FunctionDecoder
-from ..evaluation import plots
 from ..evaluation.document import Chart, ChartChoice, Series
 from ..evaluation.report import Report
 from ..executors.opening import Workplace, opened
+from ..families import provided
 from ..runs import config as configs
 from ..runs.config import Data, Experiment, Tune
 from ..runs.inputs import CALLED
@@ -185,8 +185,9 @@ class TunedDecoder:
     def _repr_html_(self) -> str:
         text = f"<pre>{html.escape(str(self))}</pre>"
         try:
-            svg = plots.drawn([self._chart], "svg").decode()
-        except ProgramError:  # Matplotlib is an extra
+            plots = provided("portmert.drawing", "plots")
+            svg: str = plots.drawn([self._chart], "svg").decode()
+        except (ConfigError, ProgramError):  # the extension or Matplotlib is not there
             return text
         return f"{svg[svg.index('<svg') :]}{text}"
 

@@ -22,6 +22,7 @@ from ..base.files import check_writable, write_text
 from ..base.json_toml import to_json
 from ..base.messages import OPTIONS, in_words_of_the_caller
 from ..base.warn import left_out_so_far, notice, with_warnings
+from ..families import provided
 from ._help import COMMAND_LINE
 from ._kinds import FILE, OUT_FILE
 from ._signatures import Decorator
@@ -80,9 +81,7 @@ def check_outputs(*paths: Path | None) -> None:
 def check_plot(path: Path | None) -> None:
     """Check before the work that a plot can be drawn."""
     if path is not None:
-        from ..evaluation.plots import form_of  # noqa: PLC0415  start-up time
-
-        form_of(path)
+        provided("portmert.drawing", "plots").form_of(path)
 
 
 def print_json(json_out: Path | None, document: Any, *, indent: int = 1) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.tables import Form, Table
 from ..base.warn import left_out_so_far, warnings_so_far
+from ..families import provided
 from .document import Chart, Document, text
 
 
@@ -84,9 +85,7 @@ class Report:
         PortmertError
             Matplotlib is not installed, or the file cannot be written.
         """
-        from .plots import draw  # noqa: PLC0415  an extra
-
-        draw(self.charts, path)
+        provided("portmert.drawing", "plots").draw(self.charts, path)
 
     def figure(self) -> Any:
         """Return the charts of the page as a Matplotlib figure, for notebooks.
@@ -96,9 +95,7 @@ class Report:
         ProgramError
             Matplotlib is not installed.
         """
-        from .plots import figure  # noqa: PLC0415  an extra
-
-        return figure(self.charts)
+        return provided("portmert.drawing", "plots").figure(self.charts)
 
     @property
     def charts(self) -> Sequence[Chart]:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.search.error_surface import pieces
+from portmert.extensions.plots.error_surface import pieces
 from tests.support.examples import examples
 
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import norm
-
-from .line_search import LineSearch
-from .problem import TuningProblem
+from portmert.tuner.search.line_search import LineSearch
+from portmert.tuner.search.problem import TuningProblem
 
 MOST_PIECES = 1200
 """Pieces of a surface. If the window has more, it is made narrower: the function stays exact."""

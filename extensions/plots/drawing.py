@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import ConfigError, InputError
-from ..base.extras import require
-from ..base.files import writing
-from ..search.error_surface import Surface
-from ..search.results import Optimized
-from .document import Chart, ChartChoice, Series
+from portmert.tuner.api.optimizing import DevLists
+from portmert.tuner.base.errors import ConfigError, InputError
+from portmert.tuner.base.extras import require
+from portmert.tuner.base.files import writing
+from portmert.tuner.evaluation.document import Chart, ChartChoice, Series
+from portmert.tuner.nbest.model import NBest, sparse_scores
+from portmert.tuner.search.contributions import Contribution
+from portmert.tuner.search.problem import TuningProblem
+from portmert.tuner.search.results import Optimized
+from portmert.tuner.weights.feature_weights import FeatureWeights
+
+from .error_surface import Surface, surfaces
 
 FORMS = ("svg", "png", "pdf")
 INK, SOFT, RULE = "#22242a", "#63666e", "#dcd9d1"
@@ -235,6 +241,20 @@ def _for_both_themes(svg: bytes) -> bytes:
     style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
     head, tag, rest = svg.partition(b"<defs>")
     return head + style.encode() + tag + rest
+
+
+def heaviest_surface(
+    nbest: NBest,
+    dev: DevLists,
+    weights: FeatureWeights,
+    contributions: Sequence[Contribution],
+) -> Surface | None:
+    """Return the error surface of the dense feature that moves model scores most, if any does."""
+    fixed = sparse_scores(nbest.sparse, weights)
+    problem = TuningProblem(nbest.features.T, nbest.offsets, dev.stats, dev.metric, fixed)
+    names = [row.name for row in contributions]
+    heaviest = surfaces(problem, names, weights.vector(nbest.feature_names), 1)
+    return heaviest[0] if heaviest else None
 
 
 def charts_of_search(optimized: Optimized, surface: Surface | None) -> list[Chart]:

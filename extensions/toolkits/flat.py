@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from ...base import options
-from ...base.errors import ConfigError, InputError, counted
-from ...base.numbers import parse_number
-from ..records import Hypothesis, ListFile
-from ._base import Reader
+from portmert.tuner.base import options
+from portmert.tuner.base.errors import ConfigError, InputError, counted
+from portmert.tuner.base.numbers import parse_number
+from portmert.tuner.nbest.readers._base import Reader
+from portmert.tuner.nbest.records import Hypothesis, ListFile
 
 _BETWEEN = re.compile(r"\t|(?:^|(?<= ))\|\|\|(?= |$)")
 _WITH_ID = re.compile(r"[0-9]{1,9} \|\|\|(?: (?:(?!\|\|\|).)*)?")

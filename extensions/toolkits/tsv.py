@@ -5,12 +5,12 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ...base import options
-from ...base.columns import INDEX_KEYS, table_rows
-from ...base.errors import suggest
-from ...base.warn import warn
-from ..records import Hypothesis, ListFile
-from ._base import Reader, rank_in
+from portmert.tuner.base import options
+from portmert.tuner.base.columns import INDEX_KEYS, table_rows
+from portmert.tuner.base.errors import suggest
+from portmert.tuner.base.warn import warn
+from portmert.tuner.nbest.readers._base import Reader, rank_in
+from portmert.tuner.nbest.records import Hypothesis, ListFile
 
 IDS = ("id", "segment", "seg_id", "sent_id")
 TEXTS = ("hypothesis", "hyp", "text", "translation")

@@ -7,8 +7,8 @@ from importlib import metadata
 import pytest
 
 import portmert
+from portmert.extensions.plots import drawing as plots
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
-from portmert.tuner.evaluation import plots
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Series
 
 pytest.importorskip("matplotlib", reason="portmert[plots] is not installed")

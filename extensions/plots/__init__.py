@@ -1,0 +1,1 @@
+"""Charts of reports and of searches in files, drawn by Matplotlib; see docs/how-to/compare.md."""
