@@ -23,6 +23,7 @@ from tests.support.imports import (
     origin,
     parsed,
 )
+from tests.support.packages import DESIGN, design
 from tests.support.places import ROOT
 
 CHECKED = ("pydantic", "annotated_types")
@@ -93,6 +94,11 @@ def test_what_is_installed_registers_what_pyproject_names():
         assert {name: [value] for name, value in entries.items()} == {
             name: values for name, values in installed.items() if values
         }, "pyproject.toml has changed since the install: run .venv/bin/pip install -e ."
+
+
+def test_the_map_in_the_design_is_that_of_the_files():
+    """After a change: python -m tests.support.packages."""
+    assert DESIGN.read_text(encoding="utf-8") == design()
 
 
 def test_every_extension_names_its_page_of_the_guide():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File
 
-from tests.support.imports import MODULES, imported_modules
+from tests.support.packages import SINGLE, Graph, packages, summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,12 +15,6 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
-Graph = dict[str, set[str]]
-
-SINGLE = "tuner/*.py"
-"""The modules that are in no folder of tuner/."""
-
-COMMAND_LINE = "tuner/cli"
 BOX, GAP, STEP = (112, 26), 14, 66
 """Width and height of a box, the gap between two, and from row to row, in points."""
 
@@ -53,43 +46,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     text = TEXT.format(drawing=drawing(graph), rows=rows)
     files.append(File.generated(config, "reference/architecture.md", content=text))
     return files
-
-
-def package_of(module: str) -> str:
-    """Return the package of a module."""
-    top, *rest = module.removeprefix("portmert.").split(".")
-    if top == "extensions" and rest:
-        return f"extensions/{rest[0]}"
-    if top != "tuner":
-        return top
-    if rest[:1] in (["cli"], ["__main__"]):
-        return COMMAND_LINE
-    is_folder = rest and (len(rest) > 1 or MODULES[module].name == "__init__.py")
-    return f"tuner/{rest[0]}" if is_folder else SINGLE
-
-
-def packages() -> Graph:
-    """Return the packages that each package imports."""
-    graph: Graph = {}
-    for module, path in MODULES.items():
-        below = graph.setdefault(package_of(module), set())
-        below |= {package_of(imported) for imported in imported_modules(path)} - {
-            package_of(module)
-        }
-    return graph
-
-
-def summary(package: str) -> str:
-    """Return the first line of a package's docstring."""
-    if package == SINGLE:
-        single = sorted(name for name in MODULES if package_of(name) == SINGLE)
-        return ", ".join(
-            f"`{name.removeprefix('portmert.tuner.')}`" for name in single if "." in name
-        )
-    name = package.replace("/", ".")
-    path = MODULES[name if name == "portmert" else f"portmert.{name}"]
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
 
 
 def reduced(graph: Mapping[str, set[str]]) -> Graph:
