@@ -40,14 +40,12 @@ from portmert.tuner.runs.records import (
     IterationScores,
     IterationSearch,
     Scored,
-    equal_to_start,
 )
-from portmert.tuner.runs.replicas import of_replicas, write_result
+from portmert.tuner.runs.replicas import notice_scores, row, write_result
 from portmert.tuner.runs.result import Iteration, best_iteration, gain_line
 from portmert.tuner.search.averaging import averaged, weight_change
 from portmert.tuner.search.constraints import moves
 from portmert.tuner.search.list_statistics import moses_stats
-from portmert.tuner.search.results import Optimized
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.steps import is_cut
 from portmert.tuner.search.unseen import scores_without_folds
@@ -141,22 +139,14 @@ def _replica(request: MertRequest, number: int, config: Path) -> TunedIni:
 def _average(request: MertRequest, config: Path, results: Sequence[TunedIni]) -> TunedIni:
     """Average the weights of the replicas, decode with them, and write result.json."""
     average = _Run(replace(request, go_on=False), config)
-    limits = mert.constraints_of(average.names, request.active, request.positive)
     of_each = [result.weights for result in results]
     # Beside what is hidden the size of weights counts.
     average.checker.has_unlisted = any(result.has_unlisted for result in results)
     sizes = [1.0] * len(results) if average.checker.has_unlisted else None
-    weights = averaged(of_each, sizes, constraints=limits)
+    weights = averaged(of_each, sizes, constraints=average.limits)
     scored = average.of_average(weights)
     rows = [
-        {
-            "folder": result.path.parent.name,
-            "seed": streams.replica(request.seed, number),
-            "dev_score": result.best.dev_score,
-            "best_iteration": result.best.number,
-            "equals_start": result.best.number == 1,
-            "stopped": result.stopped,
-        }
+        row(number, request.seed, result.best, result.stopped)
         for number, result in enumerate(results, 1)
         if result.best is not None
     ]
@@ -164,10 +154,7 @@ def _average(request: MertRequest, config: Path, results: Sequence[TunedIni]) ->
     document = write_result(
         request.folder, metric, rows, of_each, (scored, None, None), scores=("dev_score",)
     )
-    notice(of_replicas(document, metric))
-    unchanged = [str(row["folder"]) for row in rows if row["equals_start"]]
-    if line := equal_to_start(unchanged, len(rows)):
-        notice(line)
+    notice_scores(document, metric)
     return average.written(weights, scored.score, 0, is_decoded=True)
 
 
@@ -280,11 +267,7 @@ class _Run(Loop[_StepLists]):
         self.decoder.check_texts(request.source, references.texts, linked=linked)
         warn_of_few(self.size)
         self.ranges = self._ranges()
-        for name, size in self.names:
-            if (count := len(request.ranges.get(name, ()))) > size:
-                too_many = f"--range: {count} ranges for {name}"
-                notice(f"{too_many}, of which mert-moses.pl too uses {size}")
-        mert.check_columns((*request.active, *request.positive), self.names)
+        self.limits = mert.constraints_of(self.names, request.active, request.positive)
         self.files = StepFolder(request.folder, features.names, request.scorer)
         self.files.claim([request.source, *request.references])
         self.files.write_features_list(features)
@@ -392,9 +375,7 @@ class _Run(Loop[_StepLists]):
     def _start(self) -> FeatureWeights:
         """The decoder's weights, those that must be positive made so."""
         weights = self.decoder.read_weights()
-        request = self.request
-        limits = mert.constraints_of(self.names, request.active, request.positive)
-        allowed = limits.allowed(weights, self.names)
+        allowed = self.limits.allowed(weights, self.names)
         if line := moves(weights, allowed):
             warn(line)
         return allowed
@@ -551,9 +532,7 @@ class _Run(Loop[_StepLists]):
         start = self.weights_of(1 if self.optimizer.holds_out else step)
         points = [self.files.vector(start)]
         if request.historic_bests:
-            for k in self.lists.used(step)[:-1]:
-                earlier = mert.read_starts(self.folder / f"run{k}.init.opt", len(points[0]))
-                points.append(earlier.points[0])
+            points += [self.files.vector(self.weights_of(k)) for k in self.lists.used(step)[:-1]]
         if request.from_pro:
             if lists.sparse is not None:
                 raise InputError(
@@ -564,8 +543,9 @@ class _Run(Loop[_StepLists]):
                 lists,
                 self.metric,
                 request.from_pro,
-                mert.Starts(tuple(points[:1]), *self.ranges),
-                active=request.active,
+                points[:1],
+                self.ranges,
+                limits=mert.constraints_of(self.names, request.active),
                 seed=self._seed(step),
             )
             pro = find_weights(lists, self.lists.merged(step)[1], self.metric, setup)
@@ -575,10 +555,10 @@ class _Run(Loop[_StepLists]):
             lists,
             self.metric,
             self.optimizer,
-            mert.Starts(tuple(points), *self.ranges),
-            active=request.active,
-            positive=request.positive,
-            sparse=FeatureWeights(self.files.sparse(start)),
+            points,
+            self.ranges,
+            limits=self.limits,
+            sparse=self.files.sparse(start),
             seed=self._seed(step),
         )
 
@@ -592,9 +572,6 @@ class _Run(Loop[_StepLists]):
         for note in self.notes:
             notice(note)
         return search
-
-    def report_search(self, number: int, optimization: Optimized) -> None:
-        """Report nothing more."""
 
     def after(self, number: int, target: FeatureWeights, share: float) -> FeatureWeights:
         """Return the weights after a step, of the size that mert-moses.pl has them."""
@@ -732,16 +709,16 @@ class _Run(Loop[_StepLists]):
         InputError
             The decoder has no such feature.
         """
-        ranges: list[tuple[float, float]] = []
-        by_feature = self.request.ranges
-        for name, size in self.names:
-            pairs = list(by_feature.get(name, []))[:size]
-            ranges += pairs + [mert.DEFAULT_RANGE] * (size - len(pairs))
-        sizes = dict(self.names)
-        for name in by_feature:
+        by_feature, sizes = self.request.ranges, dict(self.names)
+        ranges = {name: [mert.DEFAULT_RANGE] * size for name, size in self.names}
+        for name, pairs in by_feature.items():
             if name not in sizes:
                 raise InputError(f"--range: there is no feature {name}{suggest(name, sizes)}")
-        low, high = np.array(ranges).T
+            if len(pairs) > sizes[name]:
+                too_many = f"--range: {len(pairs)} ranges for {name}"
+                notice(f"{too_many}, of which mert-moses.pl too uses {sizes[name]}")
+            ranges[name][: len(pairs)] = pairs[: sizes[name]]
+        low, high = np.array([pair for pairs in ranges.values() for pair in pairs]).T
         return low, high
 
     # Files that are left for others.

@@ -164,7 +164,6 @@ class Loop(ABC, Generic[Lists]):
     def say(self, iteration: Iteration) -> None:
         """Show an iteration that is done."""
 
-    @abstractmethod
     def report_search(self, number: int, optimization: Optimized) -> None:
         """Report the work of a search that ended."""
 

@@ -39,7 +39,7 @@ from . import experiment as single
 from .config import Experiment
 from .folder import CONFIG_NAME, RunFolder, Shared, today
 from .records import AverageScores, Scored, equal_to_start, finish, is_finished, read_file
-from .result import Result
+from .result import Iteration, Result
 from .scorer import Evaluator
 
 SCORES = ("dev_score", "unseen_score", "test_score")
@@ -214,16 +214,35 @@ def write_result(
     return content
 
 
-def of_replicas(document: Mapping[str, Any], metric: Metric) -> str:
-    """Return a line of the scores in result.json, of the replicas and of their average."""
+def row(number: int, seed: int, best: Iteration, stopped: str, **scores: Any) -> dict[str, Any]:
+    """Return the line in result.json of a replica of the loop, by the iteration it is of."""
+    return {
+        "folder": f"replica-{number}",
+        "seed": streams.replica(seed, number),
+        "dev_score": best.dev_score,
+        **scores,
+        "best_iteration": best.number,
+        "equals_start": best.number == 1,
+        "stopped": stopped,
+    }
+
+
+def notice_scores(document: Mapping[str, Any], metric: Metric) -> None:
+    """Show the scores in result.json of replicas and their average, and who ended at the start."""
     display, scores, spread = metric.display, document["dev_score"], ""
     if scores["sd"] is not None:
         spread = f" (standard deviation {display.shown_spread(scores['sd'])})"
-    return (
+    notice(
         f"{counted(len(document['replicas']), 'replica')}: {display.labelled('dev')} "
         f"{display.shown(scores['mean'])}{spread}, averaged weights "
         f"{display.shown(document['average']['dev_score'])}"
     )
+    if line := _equal_to_start(document["replicas"]):
+        notice(line)
+
+
+def _equal_to_start(rows: Sequence[Mapping[str, Any]]) -> str:
+    return equal_to_start([row["folder"] for row in rows if row["equals_start"]], len(rows))
 
 
 def _named(replica: Mapping[str, Any]) -> str:
@@ -360,9 +379,18 @@ class _Tunings:
             f"Tuned by portmert {portmert.__version__} on {signature}: average of {len(results)} "
             f"replicas, dev score {average[0].score:.6f}, seed {experiment.tune.seed}, {today()}"
         )
-        rows = [self._row(number, result) for number, result in enumerate(results, 1)]
-        unchanged = [row["folder"] for row in rows if row["equals_start"]]
-        if line := equal_to_start(unchanged, len(rows)):
+        rows = [
+            row(
+                number,
+                experiment.tune.seed,
+                result.iterations[result.best - 1],
+                result.stopped,
+                held_out_score=result.held_out,
+                test_score=None if result.test is None else result.test.score,
+            )
+            for number, result in enumerate(results, 1)
+        ]
+        if line := _equal_to_start(rows):
             header += f"\n{line}"
         experiment.decoder.write_config(weights, path / CONFIG_NAME, header=header)
         start, start_test = results[0].start_score, results[0].start_test
@@ -380,9 +408,7 @@ class _Tunings:
             left_out=sum(map(len, experiment.joined.left_out)),
             before=before,
         )
-        notice(of_replicas(document, experiment.metric))
-        if line:
-            notice(line)
+        notice_scores(document, experiment.metric)
         return Replicas(weights, document, experiment.metric, path, tuple(results))
 
     def _forget_another_average(self, weights: FeatureWeights) -> None:
@@ -395,19 +421,6 @@ class _Tunings:
                     shutil.rmtree(outdated)
             folder.mkdir()
             files.write_text(path, text)
-
-    def _row(self, number: int, result: Result) -> dict[str, Any]:
-        """Return the line of a replica in result.json."""
-        return {
-            "folder": self.folder.replica(number).name,
-            "seed": streams.replica(self.experiment.tune.seed, number),
-            "dev_score": result.score,
-            "held_out_score": result.held_out,
-            "test_score": None if result.test is None else result.test.score,
-            "best_iteration": result.best,
-            "equals_start": result.best == 1,
-            "stopped": result.stopped,
-        }
 
     def _dev(self, evaluator: Evaluator, weights: FeatureWeights) -> tuple[Scored, Scored | None]:
         """Decode and score the dev set, and what is held out, under the averaged weights."""

@@ -3,7 +3,6 @@
 import re
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,15 +34,16 @@ def lists_of(sctype="BLEU", scconfig=""):
 
 def starts_of(*points, low=0.0, high=1.0):
     width = len(points[0])
-    return mert.Starts(tuple(map(np.array, points)), np.full(width, low), np.full(width, high))
+    return [np.array(point) for point in points], (np.full(width, low), np.full(width, high))
 
 
-def search(lists, metric, starts, options=QUICK, **more):
+def search(lists, metric, starts, options=QUICK, active=(), positive=(), **more):
     optimizer = registry.optimizer("mert", options)
     lists = replace(lists, score_name=metric.name())
-    setup = mert.setup_as_mert(lists, metric, optimizer, starts, **more)
+    limits = mert.constraints_of(lists.feature_names, active, positive)
+    setup = mert.setup_as_mert(lists, metric, optimizer, *starts, limits=limits, **more)
     found = find_weights(lists, StatTable(moses_stats(lists, metric)), metric, setup)
-    weights = found.weights if "active" in more else mert.sized(found.weights, lists.feature_names)
+    weights = found.weights if active else mert.sized(found.weights, lists.feature_names)
     return weights.vector(lists.feature_names), found.score
 
 
@@ -108,7 +108,8 @@ MOSES_SCORE, BEST_KNOWN = 0.304339, 0.304563
 )
 def test_the_best_known_weights_of_a_test_of_moses(seed, restarts):
     lists = read_dat([BASIC / "FEATSTAT.txt"], [BASIC / "SCORESTAT.txt"])
-    starts = mert.read_starts(BASIC / "INIT", 14)
+    point, *ranges = np.loadtxt(BASIC / "INIT")
+    starts = [point], ranges
     options = {"restarts": f"{restarts}"}
     _, score = search(lists, registry.metric("bleu"), starts, options, seed=seed)
     assert round(score, 6) >= BEST_KNOWN > MOSES_SCORE
@@ -121,20 +122,6 @@ def test_numbers_are_printed_without_e_plus():
     for value in (0.1, 1e-9, 1e22, 123456789.125, -1e17):
         assert float(number(value)) == value
         assert re.fullmatch(r"[\d.\-e]+", number(value))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("1 2\n0 0\n1 inf\n", "init: 'inf' is not a number"),
-        ("1 2\n0 0\n", "init: 4 numbers, expected 6: weights, lowest and highest ones"),
-    ],
-)
-def test_starts_need_numbers(tmp_path, monkeypatch, text, message):
-    monkeypatch.chdir(tmp_path)
-    Path("init").write_text(text)
-    with pytest.raises(InputError, match=message):
-        mert.read_starts("init", 2)
 
 
 @pytest.mark.parametrize("text", ["", "x\n", f"{'1' * 5000}\n", "²\n"])
