@@ -204,8 +204,6 @@ class _StepLists(MergedLists):
         if self._merged is None or self._merged[0] != steps:
             self._merged = steps, self._merge(steps)
         lists = self._merged[1]
-        if not self.checker.has_unlisted:  # what is left is rounding
-            lists = replace(lists, unlisted=lists.unlisted[:0])
         return lists, StatTable(moses_stats(lists, self.metric))
 
     def counts(self, number: int) -> tuple[int, int, float]:
@@ -222,8 +220,10 @@ class _StepLists(MergedLists):
         return after, after - before, new
 
     def _merge(self, steps: range) -> DatLists:
-        name = self.metric.name()
-        return merge_dat([replace(self.of(step), score_name=name) for step in steps])
+        parts = [replace(self.of(step), score_name=self.metric.name()) for step in steps]
+        if not self.checker.has_unlisted:  # what is left is rounding
+            parts = [replace(part, unlisted=part.unlisted[:0]) for part in parts]
+        return merge_dat(parts)
 
 
 class _Run(Loop[_StepLists]):
@@ -468,7 +468,8 @@ class _Run(Loop[_StepLists]):
         paths = _lists(self.request, name)
         for path in paths:
             if not path.is_file():
-                raise StateError(f"{path}: is not there; leave out --skip-decoder")
+                advice = "; leave out --skip-decoder" * self.request.skip_decoder
+                raise StateError(f"{path}: is not there{advice}")
         lists, nbest = extract(
             paths,
             self.request.references,

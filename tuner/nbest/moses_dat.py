@@ -117,6 +117,7 @@ def merge_dat(parts: Sequence[DatLists]) -> DatLists:
             ("features", first.feature_names, part.feature_names),
             ("metric", first.score_name, part.score_name),
             ("statistics", first.stats.shape[1], part.stats.shape[1]),
+            ("hidden parts", bool(first.unlisted.size), bool(part.unlisted.size)),
         ):
             if in_first != in_part:
                 raise InputError(

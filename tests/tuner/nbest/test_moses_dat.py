@@ -407,3 +407,5 @@ def test_what_is_in_no_feature_stays_with_its_row(lists, data):
     merged = merge_dat([replace(lists, unlisted=np.array(hidden))] * 2)
     assert merged.unlisted.tolist() == [first[repr(row)] for row in content(merged)]
     assert not merge_dat([lists, lists]).unlisted.size
+    with pytest.raises(InputError, match="hidden parts: False and True"):
+        merge_dat([lists, replace(lists, unlisted=np.array(hidden))])
