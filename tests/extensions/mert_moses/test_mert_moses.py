@@ -491,9 +491,9 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
 
     real, seen = mert.setup_as_mert, []
 
-    def watched(lists, metric, optimizer, starts, **more):
-        seen.append((optimizer.name(), starts.points[0].tolist(), more["seed"]))
-        return real(lists, metric, optimizer, starts, **more)
+    def watched(lists, metric, optimizer, points, ranges, **more):
+        seen.append((optimizer.name(), points[0].tolist(), more["seed"]))
+        return real(lists, metric, optimizer, points, ranges, **more)
 
     monkeypatch.setattr(mert, "setup_as_mert", watched)
     quick = [*BAGGED, "--nbest=15"]
@@ -509,7 +509,7 @@ def test_the_default_searches_from_the_first_weights_and_goes_on_to_the_same_fil
 
 
 def test_a_gain_that_is_too_small_ends_the_run(tmp_path, monkeypatch):
-    quick = ["--decoder-flags=-v 0", "--no-filter-phrase-table", "--nbest=10", "--seed=2"]
+    quick = ["--decoder-flags=-v 0", "--no-filter-phrase-table", "--nbest=10", "--seed=5"]
     result = tune(tmp_path / "work", "--required-gain=1e9", quick=quick)
     said = r"stopped: the next weights gain (\d\.\d+) ± (\d\.\d+) on all lists"
     gain, error = map(float, re.search(said, result.stderr).groups())
