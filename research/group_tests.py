@@ -1,8 +1,8 @@
 """Counts false alarms, coverage and power of `compare` on segments in groups, by simulation.
 
-`python -m research.group_tests [RUNS]` prints the tables of research/group-tests.md and draws their
-figure, in ten minutes of one processor; tests/tuner/evaluation/test_calibration.py judges a few
-rows.
+`python -m research.group_tests [RUNS]` prints the tables of research/group-tests.md and draws
+their figure, in ten minutes of one processor; tests/tuner/evaluation/test_calibration.py judges a
+few rows.
 
 Two systems translate segments of documents. A document is hard for both. What is easy for one
 system alone has the intraclass correlation `correlation` within a document; without a true
