@@ -33,7 +33,7 @@ from ..components.formula import Formula
 from ..executors.opening import opened
 from ..families import provided
 from ..nbest.check import length_order, warn_of_few
-from ..nbest.findings import column_findings, direction_finding
+from ..nbest.findings import column_findings, direction_finding, feature_ranges
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
@@ -522,6 +522,7 @@ def optimize(
         seconds=seconds | {"total": time.perf_counter() - begin},
         also=also_scored,
         contributions=tuple(rows),
+        ranges=feature_ranges(dev.nbest),
         warnings=warnings_so_far(),
     )
     if plot is not None:

@@ -29,7 +29,7 @@ from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_o
 from ..components import registry
 from ..components.external import Outcome
 from ..components.features import Feature
-from ..nbest.findings import overlap_finding
+from ..nbest.findings import feature_ranges, overlap_finding, range_findings
 from ..nbest.model import NBest, digest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
@@ -186,6 +186,8 @@ def replicate(
 
 def _check_unseen(dev: NBest, test: NBest | None, prints: Mapping[str, str]) -> None:
     """Warn of a test set of which a part was tuned on."""
+    if test is not None:
+        warn_of(range_findings(feature_ranges(dev), test, where="the test set"))
     if prints["data.references"] == prints["data.test_references"] != "[]":
         warn(
             "the references of the test set are those tuned on: the scores of the test set say "
@@ -442,7 +444,10 @@ class ReplicaRun:
         }
 
     def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
-        WeightsFile(weights, length_penalty=self.dev.alpha).written(weights, path)
+        ranges = feature_ranges(self.dev.nbest)
+        WeightsFile(
+            weights, length_penalty=self.dev.alpha, ranges=ranges, metric=self.dev.name
+        ).written(weights, path)
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
         return self._scored(self.dev.total(weights, alpha))

@@ -23,7 +23,7 @@ from ..base.json_toml import to_json
 from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files
-from ..base.tables import Table
+from ..base.tables import Table, preformatted
 from ..base.warn import notice, notices_once, warn
 from ..components import registry
 from ..components.external import Outcome, Scores
@@ -79,6 +79,10 @@ class RerankTuned:
     lines: tuple[str, ...] = field(repr=False)
     compared: Report | None = field(repr=False)
     columns: FrameColumns | None = field(default=None, repr=False)
+
+    def _repr_html_(self) -> str:
+        """Return verdict and tables as a notebook shows them."""
+        return preformatted(str(self))
 
     def score(self, frame: Any) -> Any:
         """Return a frame of candidates with their model scores, and ranks in their segments.

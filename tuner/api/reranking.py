@@ -6,23 +6,25 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
-from ..base import arguments, errors
+from ..base import arguments, errors, pipes
 from ..base.context import Progress, using
 from ..base.numbers import NonNegative, Positive
-from ..base.warn import notice, warn, warnings_so_far
+from ..base.warn import notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..nbest.check import length_order
+from ..nbest.findings import Range, range_findings
 from ..nbest.model import NBest, finite_feature, highest, model_scores
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..texts.mbr import by_model, expected_scores
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import FeatureWeights, read_ranges
 from ..weights.moses_ini import NEVER_TUNED
 from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
 from .optimizing import WeightsLike, as_weights
@@ -51,7 +53,7 @@ class Reranked:
         What looks wrong with lists and weights, one line each.
     """
 
-    lines: tuple[str, ...]
+    lines: tuple[str, ...] = field(repr=False)
     rows: IntArray = field(repr=False)
     texts: Texts = field(repr=False)
     ids: tuple[str, ...] = field(repr=False)
@@ -65,6 +67,10 @@ class Reranked:
         best = texts.take(rows)
         lines = tuple(" ".join(best.words(row)) for row in range(len(best)))
         return cls(lines, rows, best, ids or tuple(str(n) for n in range(len(lines))))
+
+    def __repr__(self) -> str:
+        first = f", first={self.lines[0][:60]!r}" if self.lines else ""
+        return f"Reranked(segments={len(self.lines)}{first})"
 
     @cached_property
     def _originals(self) -> tuple[Original, ...] | None:
@@ -211,7 +217,7 @@ def rerank(
     ... ]
     >>> lists = portmert.Lists.from_records(records)
     >>> portmert.rerank(lists, {"LM": 1.0, "TM": 0.1})
-    Reranked(lines=('b a',))
+    Reranked(segments=1, first='b a')
     """
     metric = None if oracle_metric is None else registry.metric(oracle_metric)
     metrics = [] if metric is None else [metric]
@@ -279,6 +285,11 @@ def _model_scores(lists: PreparedLists, weights_like: WeightsLike, *, zero: bool
     if not zero:
         _refuse_missing(lists.nbest, weights, origin)
     scores = model_scores(penalised(lists.nbest, alpha), weights, origin=origin)
+    if isinstance(weights_like, Path | str) and str(weights_like) != pipes.STDIN:
+        ranges = {
+            name: Range(*numbers) for name, numbers in read_ranges(Path(weights_like)).items()
+        }
+        warn_of(range_findings(ranges, lists.nbest, where="the lists"))
     if not alpha and (line := length_order(lists.nbest, scores)):
         warn(line)
     return scores

@@ -4,6 +4,7 @@ import re
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Literal, Self
 
 WIDTH = 99
@@ -126,3 +127,8 @@ def inert(text: str) -> str:
 def fold(line: str) -> str:
     """Return prose in lines of a readable width."""
     return textwrap.fill(line, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def preformatted(text: str) -> str:
+    """Return a text as notebooks show it: letters of one width, nothing of it markup."""
+    return f'<pre style="white-space: pre">{escape(text)}</pre>'

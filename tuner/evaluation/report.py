@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..base.tables import Form, Table
+from ..base.tables import Form, Table, preformatted
 from ..base.warn import left_out_so_far, warnings_so_far
 from ..families import provided
 from .document import Chart, Document, text
@@ -49,6 +49,13 @@ class Report:
     def tables(self) -> Sequence[Table]:
         """All tables."""
         return self.layout.tables()
+
+    def __repr__(self) -> str:
+        return f"Report({'; '.join(self.headlines)[:200]!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the text as a notebook shows it."""
+        return preformatted(str(self))
 
     def __str__(self) -> str:
         return f"{self.text}\n\nsegments left out: {self.left_out}" if self.left_out else self.text

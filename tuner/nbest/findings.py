@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ LEAST_PAIRS, LEAST_SEGMENTS = 100, 20
 """Pairs of different outcomes, and segments that have some, below which nothing is said."""
 LEAKS = 0.995
 """The share of pairs in the order of outcomes from which a feature knows them."""
+SCALED = 1.8
+"""The ratio of median spreads from which features are on other scales; log10 makes 2.3."""
+ROUNDING = 1e-9
 LEAST_SHARED = 0.01
 """The share of segments in both sets, beyond what equal segments explain, that is told."""
 _LESS_IS_BETTER = re.compile(
@@ -163,6 +167,59 @@ def overlap_finding(dev: NBest, test: NBest) -> str:
         f"{count} of {len(test)} segments of the test set ({share}) have the {what} of segments "
         f"tuned on: their scores say nothing of unseen text; leave them out of one of both"
     )
+
+
+class Range(NamedTuple):
+    """The values of a feature: the extremes, and the median spread within segments (or 0)."""
+
+    low: float
+    high: float
+    spread: float
+
+
+def feature_ranges(nbest: NBest) -> dict[str, Range]:
+    """Return the range of each feature that has one value."""
+    starts, sizes, ranges = nbest.offsets[:-1], np.diff(nbest.offsets), {}
+    place = 0
+    for name, size in nbest.feature_names:
+        if size == 1:
+            values = nbest.features[:, place]
+            centred = values - np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
+            spreads = np.sqrt(np.add.reduceat(centred**2, starts) / sizes)
+            spreads = spreads[spreads > ROUNDING * np.abs(values).max(initial=0.0)]
+            spread = float(np.median(spreads)) if len(spreads) >= LEAST_SEGMENTS else 0.0
+            ranges[name] = Range(float(values.min()), float(values.max()), spread)
+        place += size
+    return ranges
+
+
+def range_findings(tuned: Mapping[str, Range], nbest: NBest, *, where: str) -> list[str]:
+    """Return a line for each feature of another sign or scale than that tuned on.
+
+    A log to the base of 10 in place of e is 2.3 times smaller; a cost has another sign than a log
+    probability.
+    """
+    lines = []
+    for name, here in feature_ranges(nbest).items():
+        there = tuned.get(name)
+        if there is None:
+            continue
+        extremes = (
+            f"{here.low:.4g} to {here.high:.4g}, {there.low:.4g} to {there.high:.4g} in tuning"
+        )
+        if (here.high <= 0 < -here.low and there.low >= 0 < there.high) or (
+            there.high <= 0 < -there.low and here.low >= 0 < here.high
+        ):
+            lines.append(
+                f"{where}: feature {name} has another sign than in tuning ({extremes}): its "
+                f"weight then rewards what it should punish"
+            )
+        elif here.spread and there.spread and not 1 / SCALED < here.spread / there.spread < SCALED:
+            lines.append(
+                f"{where}: feature {name} varies {here.spread / there.spread:.3g} times as much "
+                f"as in tuning ({extremes}): is it on another scale?"
+            )
+    return lines
 
 
 def _shared(dev: HashArray, test: HashArray) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,9 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
     may_lack = columns.missing != "error"
     by_name = {name: frame.numbers(name, missing=may_lack) for name in outcomes}
     texts = None if columns.text is None else frame.texts(columns.text)
-    lacks: Any = np.isnan(np.column_stack([table, *by_name.values()])).any(axis=1)
+    lacks = np.zeros(len(table), dtype=np.bool_)
+    for values in (*table.T, *by_name.values()):
+        lacks |= np.isnan(values)
     if texts is not None and None in texts:
         if not may_lack:
             frame.fail(str(columns.text), texts.index(None), "no text is there")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -218,6 +219,8 @@ class ListFile:
         Every segment id must be below it.
     remarks : list of str
         Remarks of the reader for the user.
+    objects : tuple of dict or None
+        Content that is records in memory, which are lines of JSON only where a reader asks.
     """
 
     where: str
@@ -225,9 +228,16 @@ class ListFile:
     names: SegmentNames = field(default_factory=SegmentNames)
     segments: int | None = None
     remarks: list[str] = field(default_factory=list)
+    objects: tuple[dict[str, Any], ...] | None = None
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the content in blocks of whole lines; the last may have no line end."""
+        if self.objects is not None:
+            for begin in range(0, len(self.objects), _ITEMS):
+                records = self.objects[begin : begin + _ITEMS]
+                lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+                yield "".join(lines).encode()
+            return
         if self.memory is not None:
             yield self.memory
             return

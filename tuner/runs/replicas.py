@@ -117,6 +117,10 @@ class Replicas:
         rows = self.contributions or contributions.of_weights(self.weights)
         return contributions.table(rows, self.metric)
 
+    def _repr_html_(self) -> str:
+        """Return the tables as a notebook shows them."""
+        return tables.preformatted(str(self))
+
     def __str__(self) -> str:
         return f"{self._scores.text()}\n\n{self.weights_table.text()}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from portmert.metrics._base import FloatArray, Metric
@@ -154,6 +155,9 @@ class Optimized(Rated):
         The scores of the weights by other metrics.
     contributions : tuple of Contribution
         What each weight of a dense feature does in the lists.
+    ranges : mapping
+        Lowest and highest value of each feature, and its spread, by which `rerank` knows lists on
+        other scales.
     """
 
     weights: FeatureWeights
@@ -179,6 +183,11 @@ class Optimized(Rated):
     annotated_by: str = field(default="", repr=False)
     also: tuple[OtherScore, ...] = field(default=(), repr=False)
     contributions: tuple[contributions.Contribution, ...] = field(default=(), repr=False)
+    ranges: Mapping[str, Sequence[float]] = field(default_factory=dict, repr=False)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as a notebook shows it."""
+        return tables.preformatted("\n".join(self.summary))
 
     @property
     def vector(self) -> FloatArray:
@@ -222,6 +231,8 @@ class Optimized(Rated):
     def to_json(self) -> str:
         """Return the text of a file of weights; nothing in it changes from run to run."""
         scores = {**self._weights(), "metric": self.signature, "score": self.score}
+        if self.ranges:
+            scores["ranges"] = {name: list(values) for name, values in self.ranges.items()}
         return to_json(self.metric.display.with_rates(scores)) + "\n"
 
     def as_json(self) -> dict[str, object]:

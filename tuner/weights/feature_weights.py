@@ -201,6 +201,20 @@ def read_penalised_weights(path: TextFile) -> tuple[FeatureWeights, float]:
     return _from_lines(ini.section("weight"), where, repeated=False), 0.0
 
 
+def read_ranges(path: Path) -> dict[str, list[float]]:
+    """Return the ranges of features that a file of weights, ours, tells; none of other files."""
+    text = "\n".join(read_lines(path)).removeprefix("\ufeff")
+    content = parse_json(text) if text.lstrip().startswith("{") else {}
+    ranges = content.get("ranges", {}) if isinstance(content, dict) else {}
+    return {
+        name: numbers
+        for name, numbers in (ranges.items() if isinstance(ranges, dict) else ())
+        if isinstance(numbers, list)
+        and len(numbers) == 3
+        and all(type(x) in (int, float) for x in numbers)
+    }
+
+
 def _from_json(text: str, where: str) -> tuple[FeatureWeights, float]:
     try:
         content: dict[str, Any] = parse_json(text)

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..base import files
@@ -27,12 +27,18 @@ class WeightsFile:
         The length penalty of the weights; 0 for none.
     ini
         The whole moses.ini.
+    ranges
+        Name -> lowest and highest value, and spread, of features in tuning; see `Range`.
+    metric
+        The metric tuned on, and everything else on which its score depends.
     """
 
     weights: feature_weights.FeatureWeights
     form: str = "json"
     length_penalty: float = 0.0
     ini: moses_ini.MosesIni | None = None
+    ranges: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    metric: str = ""
 
     def written(self, weights: feature_weights.FeatureWeights, path: Path) -> None:
         """Write other weights in this form.
@@ -62,6 +68,10 @@ class WeightsFile:
         }
         if self.length_penalty:
             content["length_penalty"] = self.length_penalty
+        if self.metric:
+            content["metric"] = self.metric
+        if self.ranges:
+            content["ranges"] = {name: list(values) for name, values in self.ranges.items()}
         return (json.dumps(content, indent=1) + "\n").encode()
 
 

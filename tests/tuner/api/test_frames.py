@@ -254,3 +254,32 @@ def test_categories_and_nullable_numbers_are_taken():
     ours = lists_of(frame.set_index(pandas.Index([7] * len(frame)))).nbest
     assert np.array_equal(ours.features, expected.features)
     assert ours.ids == expected.ids
+
+
+def test_records_are_read_without_json_text_and_keep_what_they_say():
+    records = [
+        {
+            "id": "a",
+            "text": "x\ny",
+            "features": {"F": np.float64(1.5), "G": 2},
+            "tags": ["u", None],
+        },
+        {"id": "a", "text": "z", "features": {"F": 0.5, "G": 1}, "tags": []},
+    ]
+    lists = portmert.Lists.from_records(records)
+    assert lists.nbest.features.tolist() == [[1.5, 2.0], [0.5, 1.0]]
+    chosen = portmert.rerank(lists, {"F": 1.0, "G": 0.0})
+    assert chosen.given == ("x\ny",)
+    assert chosen.records == (records[0],)
+    records[1]["features"]["G"] = float("inf")
+    with pytest.raises(InputError, match="record 2: G is inf"):
+        portmert.Lists.from_records(records)
+
+
+def test_results_are_short_in_a_notebook():
+    records = [{"id": n, "text": f"<b>{n}", "features": {"F": 1.0}} for n in range(400)]
+    chosen = portmert.rerank(portmert.Lists.from_records(records), {"F": 1.0})
+    assert repr(chosen) == "Reranked(segments=400, first='<b>0')"
+    found = portmert.optimize(lists_of(columns_of()), "right", optimizer="mert:restarts=1")
+    assert found._repr_html_().startswith("<pre")
+    assert "-&gt;" in found._repr_html_()

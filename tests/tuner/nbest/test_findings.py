@@ -11,7 +11,9 @@ from portmert.tuner.nbest.findings import (
     column_findings,
     concordance,
     direction_finding,
+    feature_ranges,
     overlap_finding,
+    range_findings,
 )
 from portmert.tuner.nbest.model import featured, segments_taken
 from portmert.tuner.nbest.moses_dat import read_dat
@@ -151,3 +153,48 @@ def test_disjoint_slices_of_real_lists_share_nothing(moses):
         mixed = np.concatenate([halves[1], order[:4]])
         assert overlap_finding(segments_taken(nbest, halves[0]), segments_taken(nbest, mixed))
     assert alarms <= 3
+
+
+def test_other_signs_and_scales_are_told(columns):
+    columns["cost"] = np.abs(columns["judge"])
+    ranges = feature_ranges(lists_of(columns))
+    assert range_findings(ranges, lists_of(columns), where="here") == []
+    other = {**columns, "cost": -columns["cost"], "length": columns["length"] / np.log(10)}
+    sign, scale = sorted(range_findings(ranges, lists_of(other), where="here"))
+    assert sign.startswith("here: feature cost has another sign than in tuning (")
+    assert scale.startswith("here: feature length varies 0.434 times as much as in tuning")
+    flat = {**columns, "cost": np.zeros(len(columns["cost"]))}
+    assert range_findings(ranges, lists_of(flat), where="here") == []
+
+
+def test_spreads_by_hand():
+    values = np.tile([1.0, 3.0], 20)
+    nbest = featured(values[:, None], np.arange(21) * 2, (("F", 1),))
+    assert feature_ranges(nbest)["F"] == (1.0, 3.0, 1.0)
+
+
+@pytest.mark.slow
+def test_slices_of_real_lists_are_of_one_scale(moses):
+    rng, alarms = np.random.default_rng(3), 0
+    for run in range(1, 5):
+        dat = read_dat([moses / f"run{run}.features.dat.gz"], [moses / f"run{run}.scores.dat.gz"])
+        for _ in range(75):
+            order = rng.permutation(len(dat))
+            dev, test = (segments_taken(dat, part) for part in (order[:100], order[100:200]))
+            alarms += bool(range_findings(feature_ranges(dev), test, where="the test set"))
+    assert alarms <= 3
+
+
+def test_weights_know_lists_on_another_scale(tmp_path, columns):
+    def records(scale):
+        return [
+            {"id": f"s{k // SIZE}", "text": f"t{k}", "features": {"F": scale * value}}
+            for k, value in enumerate(columns["judge"].tolist())
+        ]
+
+    lists = portmert.Lists.from_records(records(1.0), refs=[["t0"] * SEGMENTS])
+    weights = tmp_path / "weights.json"
+    weights.write_text(portmert.optimize(lists, "chrf", optimizer="mert:restarts=1").to_json())
+    assert not portmert.rerank(portmert.Lists.from_records(records(1.0)), weights).warnings
+    (line,) = portmert.rerank(portmert.Lists.from_records(records(0.434)), weights).warnings
+    assert line.startswith("the lists: feature F varies 0.434 times as much as in tuning")

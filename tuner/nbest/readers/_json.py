@@ -164,6 +164,9 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
     A document is one object over several lines, or a list of objects. With `list_key`, a list in
     place of an object is what an object has under this key.
     """
+    if file.objects is not None:
+        yield from ((k, JsonObject(file, k, record)) for k, record in enumerate(file.objects, 1))
+        return
     first, *others = (line.strip() for line in itertools.islice(file.byte_lines(), 2))
     has_lists = list_key and others and _is_list(first)
     if first == b"{" or (first.startswith(b"[") and not has_lists):
@@ -287,6 +290,12 @@ def records_file(records: Any, where: str = "the records") -> ListFile:
             method = getattr(records, name)
             records = method() if name == "to_dicts" else method("records")
             break
+    records = list(records)
+    if records and all(isinstance(record, dict) for record in records):
+        objects = (
+            _plain_record(record, where, number) for number, record in enumerate(records, 1)
+        )
+        return ListFile(where, objects=tuple(objects))
     lines = [
         " ".join(record.splitlines())
         if isinstance(record, str)
@@ -296,6 +305,32 @@ def records_file(records: Any, where: str = "the records") -> ListFile:
     if not lines:
         raise InputError(f"{where}: there is none")
     return ListFile(where, "\n".join(lines).encode())
+
+
+_PLAIN = {str, int, bool, type(None)}
+
+
+def _plain_record(record: dict[str, Any], where: str, number: int) -> dict[str, Any]:
+    """Return a copy of a record as JSON would have it, by way of JSON only where it must be."""
+    if _is_plain(record):
+        return dict(record)
+    plain: dict[str, Any] = json.loads(_as_line(record, where, number))
+    return plain
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is one of JSON, and all its numbers are finite."""
+    kind = type(value)
+    if kind is float:
+        return math.isfinite(value)
+    if kind is dict:
+        kinds = set(map(type, value.values()))
+        if kinds <= {float, int}:  # a sum that is finite has finite parts
+            return set(map(type, value)) <= {str} and math.isfinite(sum(value.values()))
+        return set(map(type, value)) <= {str} and all(map(_is_plain, value.values()))
+    if kind is list:
+        return all(map(_is_plain, value))
+    return kind in _PLAIN
 
 
 def _as_line(record: Any, where: str, number: int) -> str:
