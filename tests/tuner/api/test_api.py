@@ -246,7 +246,7 @@ def test_a_test_set_has_the_text_steps_of_the_lists_tuned_on(lists, ref, tmp_pat
     with pytest.raises(portmert.PortmertError, match="text is 'debpe', that of the lists tuned"):
         portmert.replicate(dev, "ter", replicas=1, out_dir=tmp_path / "run", test=other)
     arrays = portmert.Lists.from_arrays(np.zeros((1, 2, 1)), scores=[[1, 2]])
-    with pytest.raises(portmert.PortmertError, match="give lists in files"):
+    with pytest.raises(portmert.PortmertError, match="arrays have no texts to write"):
         portmert.replicate(arrays, "ter", replicas=1, out_dir=tmp_path / "run")
 
 
