@@ -104,7 +104,8 @@ def crossval(
     dev_lists = as_lists(lists)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
-    metrics = registry.labelled(metric)
+    several = [metric] if isinstance(metric, str | Metric) else metric
+    metrics = registry.labelled([dev_lists.metric_of(each) for each in several])
     dev_lists = dev_lists.scored_by(metrics.values())
     labels = list(metrics) or [Mean.name()] * (dev_lists.counted is not None)
     choices = _choices(labels, _as_list(optimizer), without, _as_list(prior))

@@ -283,3 +283,11 @@ def test_results_are_short_in_a_notebook():
     found = portmert.optimize(lists_of(columns_of()), "right", optimizer="mert:restarts=1")
     assert found._repr_html_().startswith("<pre")
     assert "-&gt;" in found._repr_html_()
+
+
+def test_outcomes_are_metrics_of_crossval():
+    document = portmert.crossval(
+        lists_of(columns_of()), "right", splits=1, optimizer="mert:restarts=1"
+    ).document
+    unseen = {row["name"]: row["judged"]["right"]["unseen"] for row in document["choices"]}
+    assert unseen["mert:restarts=1"] > unseen["first"]
