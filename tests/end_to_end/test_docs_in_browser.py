@@ -9,7 +9,8 @@ PAGES = ("index", "tutorial", "how-to/rerank", "how-to/moses", "how-to/tune", "r
          "reference/python-tune", "metrics/port")  # fmt: skip
 HIDDEN = """
 return [...document.querySelectorAll('pre > code')]
-    .filter(code => code.scrollWidth > code.clientWidth + 1).map(code => code.textContent.slice(0, 80))
+    .filter(code => code.scrollWidth > code.clientWidth + 1)
+    .map(code => code.textContent.slice(0, 80))
 """
 PALE = """
 const light = text => {
@@ -24,18 +25,21 @@ for (const span of document.querySelectorAll('pre > code, pre .go, pre .c1, pre 
     const ground = getComputedStyle(span.closest('code')).backgroundColor;
     const ink = getComputedStyle(span).color;
     const [high, low] = [light(ink), light(ground)].sort((a, b) => b - a);
-    if ((high + 0.05) / (low + 0.05) < 4.5) found.push(span.className + ' ' + ink + ' on ' + ground);
+    const ratio = (high + 0.05) / (low + 0.05);
+    if (ratio < 4.5) found.push(`${span.className}: ${ink} on ${ground}`);
 }
 return [...new Set(found)]
 """
 PLAIN_LINKS = """
 return [...document.querySelectorAll('.md-content p a:not(.headerlink), .md-content td a')]
-    .filter(link => getComputedStyle(link).textDecorationLine !== 'underline' && link.textContent)
+    .filter(link => link.textContent)
+    .filter(link => getComputedStyle(link).textDecorationLine !== 'underline')
     .map(link => link.textContent)
 """
 NAMELESS = """
-return [...document.querySelectorAll('.md-content img:not([alt]), .md-content svg:not(:has(title))' +
-    ', .md-content button:not([aria-label]):not([title])')].map(one => one.outerHTML.slice(0, 80))
+const unnamed = 'img:not([alt]), svg:not(:has(title)), button:not([aria-label]):not([title])';
+return [...document.querySelectorAll('.md-content :is(' + unnamed + ')')]
+    .map(one => one.outerHTML.slice(0, 80))
 """
 
 

@@ -1,10 +1,15 @@
 """What CONTRIBUTING, CITATION, SECURITY, workflows and templates say is so."""
 
 import re
+import runpy
+import shlex
+import subprocess
+import sys
 import tomllib
 
 import pytest
 
+from tests.support.extras import modules_without, running
 from tests.support.places import ROOT
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -72,6 +77,50 @@ def test_workflows_run_targets_and_extras_that_exist(name):
     classifiers = [entry.removeprefix(label) for entry in PROJECT["project"]["classifiers"]]
     assert versions == [entry for entry in classifiers if re.fullmatch(r"3\.\d+", entry)]
     assert PROJECT["project"]["requires-python"] == f">={versions[0]}"
+
+
+def steps(name):
+    """Yield each line of a workflow that calls portmert, with the job it is of."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows" / name).read_text(encoding="utf-8"))
+    for job, content in workflow["jobs"].items():
+        ran = "\n".join(step["run"] for step in content["steps"] if "run" in step)
+        ran = ran.replace("\\\n", " ").replace(" && ", "\n")
+        yield from ((job, line.strip()) for line in ran.splitlines() if "portmert " in line[:18])
+
+
+@pytest.mark.parametrize("name", ["checks.yml", "release.yml"])
+def test_jobs_that_try_the_wheel_need_no_extra(name, tmp_path):
+    lines = [line for job, line in steps(name) if job in ("wheel", "try")]
+    assert len(lines) >= 3
+    for line in lines:
+        program, *words = shlex.split(line)
+        assert program == "portmert"
+        done = subprocess.run(
+            [sys.executable, "-c", running("portmert", words)],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+def test_libraries_of_other_extras_are_not_there_for_a_job():
+    assert {"pytest", "mkdocs", "selenium"} <= set(modules_without())
+    assert "mkdocs" not in modules_without("docs")
+    assert {"pytest", "matplotlib", "distributed"} & set(modules_without("docs"))
+    assert not {"numpy", "click", "pydantic", "numba"} & set(modules_without())
+
+
+def test_the_page_of_the_index_has_no_relative_link():
+    made = runpy.run_path(str(ROOT / ".ci/readme.py"))["for_index"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"\]\((?!http)", readme)) > 10
+    assert not re.findall(r"\]\((?!http)", made(readme, ""))
+    assert not re.findall(r"\]\((?!http)", made(readme, "https://host/one"))
+    there = made("![a](b.svg) [`c`](d/e.md#f) [g](https://h)", "https://host/one")
+    assert there == (
+        "![a](https://host/one/raw/HEAD/b.svg) [`c`](https://host/one/blob/HEAD/d/e.md#f) "
+        "[g](https://h)"
+    )
+    assert made("![a](b.svg) [`c`](d.md)", "") == " `c`"
 
 
 def test_pre_commit_checks_with_the_ruff_of_the_project():
