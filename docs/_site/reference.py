@@ -68,8 +68,8 @@ PYTHON = {
     "Judge": (
         "Score outputs, test differences, ask people.",
         (
-            "score Score compare TestSet Resampling report Report crossval metaeval JudgedSet Questions "
-            "train_metric TrainedMetric make_sheets Filters read_sheets reproduce"
+            "score Score compare TestSet Resampling report Report crossval metaeval JudgedSet "
+            "Questions train_metric TrainedMetric make_sheets Filters read_sheets reproduce"
         ),
     ),
     "Extend": (
