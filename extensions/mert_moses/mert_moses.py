@@ -47,7 +47,6 @@ from portmert.tuner.search.averaging import averaged, weight_change
 from portmert.tuner.search.constraints import moves
 from portmert.tuner.search.list_statistics import moses_stats
 from portmert.tuner.search.stat_table import StatTable
-from portmert.tuner.search.steps import is_cut
 from portmert.tuner.search.unseen import scores_without_folds
 from portmert.tuner.search.weight_search import Setup, find_weights
 from portmert.tuner.texts.joining import check_lines
@@ -568,7 +567,7 @@ class _Run(Loop[_StepLists]):
         with collected_notices() as self.notes:
             search = super().search(iterations)
         number = iterations[-1].number
-        if is_cut([*self._shares(number - 1), search.share], number):
+        if self._steps(number - 1).and_one(search.share).is_cut(number):
             self.notes.append(f"share of the way that the step goes: {search.share:.4g}")
         for note in self.notes:
             notice(note)

@@ -14,7 +14,7 @@ import portmert
 from portmert.tuner.base import streams
 from portmert.tuner.runs import loop
 from portmert.tuner.search import averaging, steps
-from portmert.tuner.search.steps import is_behind, is_cut
+from portmert.tuner.search.steps import Steps
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.run_folders import LITTLE
 
@@ -172,14 +172,14 @@ def test_a_limit_that_ends_a_run_on_the_way_is_a_warning(tmp_path, monkeypatch, 
 
 
 def test_what_is_behind_and_what_was_cut():
-    assert not is_behind([])
-    assert not is_behind([1.0, 1 / 2, 1 / 3])  # an average
-    assert is_behind([0.4])
-    assert is_behind([0.4, 1 / 2])  # the average holds some of the start weights
-    assert is_behind([1.0, 0.4, 1 / 3])
-    assert not is_behind([0.4, 1.0, 1 / 2])  # the mean begins anew
-    assert is_behind([0.4, 1.0, 1 / 3])
-    assert [is_cut([0.4, 1 / 2, 0.2], number) for number in range(5)] == [
+    assert not Steps(()).is_behind
+    assert not Steps((1.0, 1 / 2, 1 / 3)).is_behind  # an average
+    assert Steps((0.4,)).is_behind
+    assert Steps((0.4, 1 / 2)).is_behind  # the average holds some of the start weights
+    assert Steps((1.0, 0.4, 1 / 3)).is_behind
+    assert not Steps((0.4, 1.0, 1 / 2)).is_behind  # the mean begins anew
+    assert Steps((0.4, 1.0, 1 / 3)).is_behind
+    assert [Steps((0.4, 1 / 2, 0.2)).is_cut(number) for number in range(5)] == [
         False, True, False, True, False,
     ]  # fmt: skip
 

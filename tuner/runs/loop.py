@@ -25,17 +25,14 @@ from ..search.results import Optimized
 from ..search.stat_table import StatTable
 from ..search.steps import (
     Places,
+    Steps,
     constant_places,
     counted_part,
     decodable,
     equal_weights_but,
     fixed_places,
-    is_behind,
     is_by_chance,
-    is_cut,
-    mean_number,
     stats_of_best,
-    step_share,
 )
 from ..search.unseen import (
     chosen_by_others,
@@ -46,7 +43,7 @@ from ..search.unseen import (
 from ..search.weight_search import Setup, find_weights
 from ..weights.feature_weights import FeatureWeights
 from .config import Tune
-from .promises import cause, promise_of
+from .promises import Promise, cause, promise_of
 from .records import IterationScores, IterationSearch, NextStep
 from .result import (
     FEWEST,
@@ -100,6 +97,8 @@ class Loop(ABC, Generic[Lists]):
 
     Attributes
     ----------
+    decoded
+        The number of the last decoding.
     doubts
         Warnings of outputs that are not what the lists promised.
     """
@@ -112,6 +111,7 @@ class Loop(ABC, Generic[Lists]):
         self.optimizer = optimizer
         self.fewest = fewest
         self.doubts: list[str] = []
+        self.decoded = 0
 
     # What a subclass says.
 
@@ -187,6 +187,7 @@ class Loop(ABC, Generic[Lists]):
         while stopped is None:
             number = len(iterations) + 1
             self.decode(number)
+            self.decoded = number
             iterations.append(self._scored(number))
             self._compare_with_promise(iterations)
             stopped = self.stop_reason(iterations, number - 1)
@@ -202,12 +203,12 @@ class Loop(ABC, Generic[Lists]):
 
     def stop_reason(self, iterations: Sequence[Iteration], steps: int) -> str | None:
         """Return the reason to stop after these iterations and their first steps, or None."""
-        shares = self._shares(steps)
-        return stop_reason(iterations, self.tune, self.metric, shares, fewest=self.fewest)
+        done = self._steps(steps)
+        return stop_reason(iterations, self.tune, self.metric, done, fewest=self.fewest)
 
     def cut_short(self, last: Iteration, stopped: str) -> str:
         """Return a line if the loop ended behind a step that was cut short, else nothing."""
-        if not is_short(last, self._shares(last.number - 1)):
+        if not is_short(last, self._steps(last.number - 1)):
             return ""
         return f"{stopped}, but the last step was cut short; more decodings would lead farther"
 
@@ -234,14 +235,14 @@ class Loop(ABC, Generic[Lists]):
         """
         if not self.optimizer.holds_out:
             return 1.0
-        before, earlier = self.weights_of(number), self._shares(number - 1)
-        is_done = not self.scores_of(number).new and is_behind(earlier)
+        before, earlier = self.weights_of(number), self._steps(number - 1)
+        is_done = not self.scores_of(number).new and earlier.is_behind
         is_usual = _decodable(target, lists[0], setup.constraints) == target
         if is_done or not is_usual:
             return 1.0
         uncounted = _uncounted(lists[0], setup.constraints)
         first, second = (counted_part(weights, *uncounted) for weights in (before, target))
-        share = step_share(mean_number(earlier), first, second, searches)
+        share = earlier.next_share(first, second, searches)
         is_whole = share < 1 and is_by_chance(
             *lists, self.metric, before, segments=self.tuned, seed=setup.seed
         )
@@ -268,9 +269,13 @@ class Loop(ABC, Generic[Lists]):
         is_as_good = self.metric.oriented(float(self.metric.score(total))) >= learnt
         return equal if is_as_good and not is_old else None
 
-    def _shares(self, count: int) -> list[float]:
-        """Return the shares of the first steps."""
-        return [self.search_of(number).share for number in range(1, count + 1)]
+    def _steps(self, count: int) -> Steps:
+        """Return the first steps; those before the last decoding may have been too short."""
+        promises = [self._promise(number + 1) for number in range(1, min(count + 1, self.decoded))]
+        return Steps(
+            [self.search_of(number).share for number in range(1, count + 1)],
+            [promise is not None and promise.is_exceeded(self.metric) for promise in promises],
+        )
 
     # Scores.
 
@@ -291,13 +296,18 @@ class Loop(ABC, Generic[Lists]):
         self.doubts.append(line)
         warn(line)
 
+    def _promise(self, number: int) -> Promise | None:
+        """Return what the lists promised of an iteration's weights, and what was decoded."""
+        if number == 1 or (search := self.search_of(number - 1)).next_without is None:
+            return None
+        scores = self.scores_of(number)
+        return promise_of(
+            (search.next_score, np.array(search.next_without)),
+            (scores.dev_score, np.array(scores.without)),
+        )
+
     def _scored(self, number: int) -> Iteration:
-        scores, promise = self.scores_of(number), None
-        if number > 1 and (search := self.search_of(number - 1)).next_without is not None:
-            promise = promise_of(
-                (search.next_score, np.array(search.next_without)),
-                (scores.dev_score, np.array(scores.without)),
-            )
+        scores = self.scores_of(number)
         return Iteration(
             number,
             scores.hypotheses,
@@ -305,7 +315,7 @@ class Loop(ABC, Generic[Lists]):
             scores.dev_score,
             None if scores.held_out is None else scores.held_out.score,
             unseen_score=scores.unseen_score,
-            promise=promise,
+            promise=self._promise(number),
         )
 
     def unseen(self, number: int, dev_score: float) -> float | None:
@@ -398,10 +408,10 @@ class Loop(ABC, Generic[Lists]):
                 target = _decodable(optimization.weights, nbest, limits)
             else:
                 share, target = 1.0, elsewhere
-            shares = [*self._shares(last.number - 1), share]
+            steps = self._steps(last.number - 1).and_one(share)
             optimization = replace(optimization, weights=target)
             after = self.after(last.number, optimization.weights, share)
-            was_cut = is_cut(shares, last.number)
+            was_cut = steps.is_cut(last.number)
             if not self.lists.add_strings_under(last.number, searches, after, is_cut=was_cut):
                 break  # only the last search moves the weights
             searches += 1
@@ -421,18 +431,18 @@ class Loop(ABC, Generic[Lists]):
             share=share,
             warnings=optimization.warnings,
             searches=searches,
-            **vars(self._next(last, optimization, shares, lists)),
+            **vars(self._next(last, optimization, steps, lists)),
         )
 
     def _next(
         self,
         last: Iteration,
         result: Optimized,
-        shares: Sequence[float],
+        steps: Steps,
         lists: Searched,
     ) -> NextStep:
         """Return what the lists say of the next iteration's weights."""
-        metric, share, stats = self.metric, shares[-1], lists[1]
+        metric, share, stats = self.metric, steps.shares[-1], lists[1]
         after = self.after(last.number, result.weights, share)
         tables = [
             stats_of_best(*lists, weights, self.tuned)
@@ -445,7 +455,7 @@ class Loop(ABC, Generic[Lists]):
         if result.unseen is None:
             return step
         # A step that was cut short says little of the way ahead.
-        if not is_cut(shares, last.number):
+        if not steps.is_cut(last.number):
             gain, error = gain_of(metric, tables[:2], result.unseen.seed)
             step = replace(step, gain=gain, gain_error=error or None)
         if last.unseen_score is None or result.unseen_score is None:

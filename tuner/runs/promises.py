@@ -7,7 +7,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, Metric
 
 from ..base.samples import is_constant
-from ..search.unseen import error_without_folds
+from ..search.unseen import CLEARLY_BETTER, error_without_folds
 
 DECODED = "of the decoder's own best output"
 PREDICTED = "what the lists promise; nothing was decoded with these weights"
@@ -34,6 +34,11 @@ class Promise:
     def is_kept(self) -> bool:
         """Whether nothing shows that it was broken: the two differ by at most the error."""
         return self.error is None or abs(self.decoded - self.predicted) <= self.error
+
+    def is_exceeded(self, metric: Metric) -> bool:
+        """Return whether the output is better than was promised, by `CLEARLY_BETTER` errors."""
+        more = metric.oriented(self.decoded) - metric.oriented(self.predicted)
+        return self.error is not None and more > CLEARLY_BETTER * self.error
 
     def text(self, metric: Metric) -> str:
         """Return both scores and the error as one reads them."""

@@ -8,7 +8,7 @@ from portmert.metrics._base import Metric
 
 from ..base.errors import counted
 from ..search.results import Confidence
-from ..search.steps import is_behind, is_cut
+from ..search.steps import Steps
 from ..weights.feature_weights import FeatureWeights
 from . import config
 from .promises import Promise
@@ -114,23 +114,23 @@ class RunResult:
     iterations: tuple[Iteration, ...]
 
 
-def is_short(last: Iteration, shares: Sequence[float]) -> bool:
+def is_short(last: Iteration, steps: Steps) -> bool:
     """Return whether the last weights are short of what was found, as only a limit may end a run.
 
     Parameters
     ----------
-    shares
-        The share of each step before the last iteration.
+    steps
+        Those before the last iteration.
     """
-    is_unfinished = last.is_decoded and last.new == 0 and is_behind(shares)
-    return is_unfinished or is_cut(shares, last.number - 1)
+    is_unfinished = last.is_decoded and last.new == 0 and steps.is_behind
+    return is_unfinished or steps.is_cut(last.number - 1)
 
 
 def stop_reason(
     iterations: Sequence[Iteration],
     tune: config.Tune,
     metric: Metric,
-    shares: Sequence[float] = (),
+    steps: Steps = Steps(),  # noqa: B008  it is frozen
     *,
     fewest: int = FEWEST,
 ) -> str | None:
@@ -142,8 +142,8 @@ def stop_reason(
 
     Parameters
     ----------
-    shares
-        The share of each step so far. Default: all went the whole way.
+    steps
+        Those so far. Default: all went the whole way.
     fewest
         Decodings before the gain may end the run.
     """
@@ -151,16 +151,16 @@ def stop_reason(
     if last.number == tune.decodings and last.held_out_score is not None:
         limit = f"the limit of {counted(tune.decodings, 'decoding')} is reached"
     if last.number > 1 and last.new == 0:
-        on_the_way = is_behind(shares[: last.number - 1])
+        on_the_way = steps.first(last.number - 1).is_behind
         return limit if on_the_way else "the decoder found no new hypothesis"
     stale = last.number - best_iteration(iterations, metric).number
-    if stale >= tune.patience and not is_cut(shares, last.number - 1):
+    if stale >= tune.patience and not steps.is_cut(last.number - 1):
         return f"{last.judged_by} has not improved for {counted(stale, 'iteration')}"
     if limit:
         return limit
     if last.number > tune.iterations:
         return f"the limit of {counted(tune.iterations, 'search')} is reached"
-    is_on_the_way = is_cut(shares, last.number) or is_cut(shares, last.number - 1)
+    is_on_the_way = steps.is_cut(last.number) or steps.is_cut(last.number - 1)
     return None if is_on_the_way else _comes_to_rest(last, tune, metric, fewest)
 
 

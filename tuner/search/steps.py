@@ -3,10 +3,16 @@
 Lists tell little about weights far from those they were decoded under, so a step is cut short if
 it is long, and the weights are the mean of what was found, so that they come to rest. Both keep
 something of the weights before. Where these choose no better than chance, there is nothing to
-keep, and the whole step is taken.
+keep, and the whole step is taken. Where the output is better than the lists promised, the next
+step may be longer.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, repeat, takewhile
 
 import numpy as np
 
@@ -21,8 +27,8 @@ from .stat_table import StatTable
 from .unseen import CLEARLY_BETTER, gain_of
 
 FARTHEST = 0.35
-"""The most that weights change at once, both scaled to absolute values that add to 1, unless the
-weights before choose no better than chance."""
+"""The most that weights change at once, both scaled to absolute values that add to 1, until an
+output is better than the lists promised, see `Steps`."""
 
 DRAWN = 16
 """Hypotheses of each list, evenly spaced, whose mean stands for chance."""
@@ -32,43 +38,6 @@ USUAL_SIZES = 1e-6, 1e6
 
 Places = Mapping[str, tuple[bool, ...]]
 """Name of a feature -> a truth value for each of its weights."""
-
-
-def mean_number(shares: Sequence[float]) -> int:
-    """Return the number that the next step has in its mean, from 1.
-
-    The weights are the mean of all that was found since the last whole step. So the next step goes
-    1 / number of the way if it is not cut short.
-
-    Parameters
-    ----------
-    shares
-        The share of each step so far.
-    """
-    since = next((n for n, share in enumerate(reversed(shares), 1) if share == 1), len(shares))
-    return since + 1
-
-
-def step_share(
-    number: int, before: FeatureWeights, target: FeatureWeights, searches: int = 1
-) -> float:
-    """Return the share of the step from an iteration's weights to those it found.
-
-    A step is never longer than `FARTHEST` for each search.
-
-    Parameters
-    ----------
-    number
-        See `mean_number`.
-    before, target
-        The weights that its lists were decoded under, and those found on the lists so far; without
-        features that do not count, see `counted_part`.
-    searches
-        Before each search after the first, search graphs gave what is best where the search before
-        it would have ended.
-    """
-    change = weight_change(before, target)
-    return min(1 / number, searches * FARTHEST / change) if change else 1 / number
 
 
 def is_by_chance(
@@ -186,25 +155,78 @@ def equal_weights_but(weights: FeatureWeights, fixed: Places) -> FeatureWeights:
     return FeatureWeights({**weights.values, **equal})
 
 
-# How the steps of a run went.
-
-
-def is_behind(shares: Sequence[float]) -> bool:
-    """Return whether a step was cut short and no later one has gone the whole way.
+@dataclass(frozen=True)
+class Steps:
+    """How the steps of a run went.
 
     Parameters
     ----------
     shares
-        The share of each step from the first.
+        The share of the way to the weights found that each step went.
+    exceeded
+        Whether the output after each step was clearly better than the lists promised: then they
+        knew too little of what lay ahead, and the step was too short. Default: never.
     """
-    lags = False
-    for number, share in enumerate(shares, 1):
-        lags = share < 1 and (lags or is_cut(shares, number))
-    return lags
 
+    shares: Sequence[float] = ()
+    exceeded: Sequence[bool] = ()
 
-def is_cut(shares: Sequence[float], number: int) -> bool:
-    """Return whether the step of an iteration was cut short; False if there was none."""
-    if not 0 < number <= len(shares):
-        return False
-    return shares[number - 1] < 1 / mean_number(shares[: number - 1])
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The number of each step in its mean, from 1, and that of the next step.
+
+        The weights are the mean of all that was found since the mean began, so a step goes
+        1 / number of the way if it is not cut short. The mean begins anew behind a whole step, and
+        behind one that was cut too short.
+        """
+        numbers = [1]
+        exceeded = chain(self.exceeded, repeat(False))  # noqa: FBT003
+        for share, was_better in zip(self.shares, exceeded, strict=False):
+            was_short = share < 1 / numbers[-1]
+            numbers.append(2 if share == 1 or (was_short and was_better) else numbers[-1] + 1)
+        return numbers
+
+    @property
+    def farthest(self) -> float:
+        """The most that the next step changes weights; twice as much for each step too short."""
+        in_a_row = len(list(takewhile(bool, reversed(self.exceeded))))
+        return FARTHEST * 2.0**in_a_row
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a step was cut short and no later one has gone the whole way."""
+        lags = False
+        for number, share in enumerate(self.shares, 1):
+            lags = share < 1 and (lags or self.is_cut(number))
+        return lags
+
+    def is_cut(self, number: int) -> bool:
+        """Return whether the step of an iteration was cut short; False if there was none."""
+        if not 0 < number <= len(self.shares):
+            return False
+        return self.shares[number - 1] < 1 / self.numbers[number - 1]
+
+    def first(self, count: int) -> Steps:
+        """Return the first steps."""
+        return Steps(self.shares[:count], self.exceeded[:count])
+
+    def and_one(self, share: float) -> Steps:
+        """Return these steps and one more."""
+        return Steps((*self.shares, share), self.exceeded)
+
+    def next_share(
+        self, before: FeatureWeights, target: FeatureWeights, searches: int = 1
+    ) -> float:
+        """Return the share of the next step from an iteration's weights to those it found.
+
+        Parameters
+        ----------
+        before, target
+            The weights that its lists were decoded under, and those found on the lists so far;
+            without features that do not count, see `counted_part`.
+        searches
+            Before each search after the first, search graphs gave what is best where the search
+            before it would have ended, so each may go as far.
+        """
+        share, change = 1 / self.numbers[-1], weight_change(before, target)
+        return min(share, searches * self.farthest / change) if change else share

@@ -11,6 +11,7 @@ from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import today
 from portmert.tuner.runs.records import Scored, read_file, write_json
 from portmert.tuner.runs.result import Iteration, best_iteration, enough, stop_reason
+from portmert.tuner.search.steps import Steps
 
 TUNE = Tune(Path("run"), iterations=5, patience=2, min_weight_change=0.01, min_gain=1.0)
 RULES = {"tune": TUNE, "metric": Bleu()}
@@ -79,9 +80,9 @@ def test_a_gain_within_its_error_is_not_worth_a_decoding():
 
 def test_no_rule_but_a_limit_ends_a_run_behind_a_step_that_was_cut_short():
     small = stepped(3, -0.2, 0.01, change=0.001)
-    assert stop_reason([small], **RULES, shares=(1, 1 / 2, 1 / 3))
+    assert stop_reason([small], **RULES, steps=Steps((1, 1 / 2, 1 / 3)))
     for cut in ((1, 0.1, 1 / 3), (1, 1 / 2, 0.1)):
-        assert stop_reason([small], **RULES, shares=cut) is None
+        assert stop_reason([small], **RULES, steps=Steps(cut)) is None
 
 
 def test_the_limit_of_decodings_leaves_the_last_weights_undecoded():

@@ -25,6 +25,14 @@ def test_without_an_error_nothing_shows_that_a_promise_was_broken():
         assert promise.is_kept
 
 
+def test_a_promise_is_exceeded_by_more_than_1_645_errors():
+    assert Promise(0.40, 0.42, 0.01).is_exceeded(Bleu())
+    assert not Promise(0.40, 0.416, 0.01).is_exceeded(Bleu())
+    assert not Promise(0.40, 0.38, 0.01).is_exceeded(Bleu())
+    assert Promise(0.40, 0.38, 0.01).is_exceeded(Ter())
+    assert not Promise(0.40, 0.42, None).is_exceeded(Bleu())
+
+
 def test_a_promise_as_one_reads_it():
     assert Promise(0.41, 0.352, 0.01).text(Bleu()) == "predicted 41.00, decoded 35.20 ± 1.00"
     assert Promise(0.41, 0.352, None).text(Bleu()) == "predicted 41.00, decoded 35.20"

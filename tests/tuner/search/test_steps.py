@@ -19,24 +19,40 @@ def test_steps_lead_to_the_mean_of_what_was_found_unless_they_are_far():
     weights = FeatureWeights({"A": (1.0,), "B": (1.0,)})
     found = [FeatureWeights({"A": (1.0,), "B": (b,)}) for b in (1.2, 0.8, 0.9)]
     for number, one in enumerate(found, 1):
-        weights = weights.towards(one, steps.step_share(number, weights, one))
+        taken = steps.Steps(tuple(1 / n for n in range(1, number)))
+        weights = weights.towards(one, taken.next_share(weights, one))
     assert weights.values["B"] == (pytest.approx((1.2 + 0.8 + 0.9) / 3),)
     ((a,), (b,)) = weights.values.values()
     far = FeatureWeights({"A": (a,), "B": (-b,)})
     assert 2 * b / (a + b) > steps.FARTHEST
-    near = weights.towards(far, steps.step_share(1, weights, far))
+    none = steps.Steps()
+    near = weights.towards(far, none.next_share(weights, far))
     assert near.values == {"A": (a,), "B": (pytest.approx(b - steps.FARTHEST * (a + b)),)}
-    assert steps.step_share(7, weights, weights) == 1 / 7
-    assert steps.step_share(1, weights, far, 2) == 2 * steps.step_share(1, weights, far)
+    assert steps.Steps((1, 1 / 2, 1 / 3)).next_share(weights, weights) == 1 / 4
+    assert none.next_share(weights, far, 2) == 2 * none.next_share(weights, far)
 
 
 def test_the_mean_begins_anew_behind_a_whole_step():
-    assert steps.mean_number([]) == 1
-    assert steps.mean_number([1.0]) == 2  # the mean of one
-    assert steps.mean_number([1.0, 1 / 2]) == 3
-    assert steps.mean_number([0.4]) == 2
-    assert steps.mean_number([0.4, 1.0]) == 2
-    assert steps.mean_number([1.0, 1 / 2, 1.0, 1 / 2]) == 3
+    assert steps.Steps().numbers == [1]
+    assert steps.Steps((1.0, 1 / 2)).numbers == [1, 2, 3]
+    assert steps.Steps((0.4, 1.0)).numbers == [1, 2, 2]
+    assert steps.Steps((1.0, 1 / 2, 1.0, 1 / 2)).numbers == [1, 2, 3, 2, 3]
+
+
+def test_behind_a_step_that_was_too_short_the_next_may_be_longer():
+    """The output was better than the lists promised."""
+    short = steps.Steps((0.4, 0.2, 0.3), (True, True, False))
+    assert short.numbers == [1, 2, 2, 3]
+    assert short.farthest == steps.FARTHEST
+    assert short.first(2).farthest == 4 * steps.FARTHEST
+    assert steps.Steps((0.4, 0.5), (False, True)).farthest == 2 * steps.FARTHEST
+    uncut = steps.Steps((1.0, 1 / 2, 1 / 3), (True, True, True))
+    assert uncut.numbers == [1, 2, 3, 4]  # none was cut short
+    assert [short.is_cut(number) for number in range(5)] == [False, True, True, True, False]
+    assert short.is_behind  # it still holds some of the weights before
+    before, far = FeatureWeights({"A": (1.0,)}), FeatureWeights({"A": (-1.0,)})
+    assert short.first(2).next_share(before, far) == 1 / 2
+    assert short.first(1).next_share(before, far) == pytest.approx(steps.FARTHEST)
 
 
 SHARES = st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8)
@@ -44,9 +60,9 @@ SHARES = st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8)
 
 @given(SHARES, st.integers(0, 3))
 def test_what_was_before_a_whole_step_does_not_count(shares, earlier):
-    behind = [*([0.3] * earlier), 1.0, *shares]
-    assert steps.mean_number(behind) == steps.mean_number([1.0, *shares])
-    assert steps.is_behind(behind) == steps.is_behind([1.0, *shares])
+    behind = steps.Steps((*([0.3] * earlier), 1.0, *shares))
+    assert behind.numbers[-1] == steps.Steps((1.0, *shares)).numbers[-1]
+    assert behind.is_behind == steps.Steps((1.0, *shares)).is_behind
 
 
 def test_features_that_choose_nothing_have_no_size():
