@@ -30,6 +30,9 @@ FARTHEST = 0.35
 """The most that weights change at once, both scaled to absolute values that add to 1, until an
 output is better than the lists promised, see `Steps`."""
 
+GROWTH = 1.5
+"""How much farther the next step may go after each one that was too short."""
+
 DRAWN = 16
 """Hypotheses of each list, evenly spaced, whose mean stands for chance."""
 
@@ -188,9 +191,9 @@ class Steps:
 
     @property
     def farthest(self) -> float:
-        """The most that the next step changes weights; twice as much for each step too short."""
+        """The most that the next step changes weights: more for each step that was too short."""
         in_a_row = len(list(takewhile(bool, reversed(self.exceeded))))
-        return FARTHEST * 2.0**in_a_row
+        return FARTHEST * GROWTH**in_a_row
 
     @property
     def is_behind(self) -> bool:

@@ -44,15 +44,15 @@ def test_behind_a_step_that_was_too_short_the_next_may_be_longer():
     short = steps.Steps((0.4, 0.2, 0.3), (True, True, False))
     assert short.numbers == [1, 2, 2, 3]
     assert short.farthest == steps.FARTHEST
-    assert short.first(2).farthest == 4 * steps.FARTHEST
-    assert steps.Steps((0.4, 0.5), (False, True)).farthest == 2 * steps.FARTHEST
+    assert short.first(2).farthest == pytest.approx(2.25 * steps.FARTHEST)
+    assert steps.Steps((0.4, 0.5), (False, True)).farthest == 1.5 * steps.FARTHEST
     uncut = steps.Steps((1.0, 1 / 2, 1 / 3), (True, True, True))
     assert uncut.numbers == [1, 2, 3, 4]  # none was cut short
     assert [short.is_cut(number) for number in range(5)] == [False, True, True, True, False]
     assert short.is_behind  # it still holds some of the weights before
     before, far = FeatureWeights({"A": (1.0,)}), FeatureWeights({"A": (-1.0,)})
-    assert short.first(2).next_share(before, far) == 1 / 2
-    assert short.first(1).next_share(before, far) == pytest.approx(steps.FARTHEST)
+    assert short.first(2).next_share(before, far) == pytest.approx(2.25 / 2 * steps.FARTHEST)
+    assert short.first(1).next_share(before, far) == pytest.approx(1.5 / 2 * steps.FARTHEST)
 
 
 SHARES = st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8)
