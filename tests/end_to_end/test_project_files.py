@@ -18,7 +18,8 @@ yaml = pytest.importorskip("yaml", reason="PyYAML, which MkDocs brings, is not i
 
 
 def test_every_path_in_contributing_exists():
-    paths = re.findall(r"`((?:metrics|aligners|tuner|tests|configs|docs)/[^`\s]*)`", CONTRIBUTING)
+    tops = "metrics|aligners|tuner|extensions|tests|configs|docs"
+    paths = re.findall(rf"`((?:{tops})/[^`\s]*)`", CONTRIBUTING)
     named = [path for path in paths if "NAME" not in path]
     assert len(named) > 25
     missing = [path for path in named if not (ROOT / path).exists()]
@@ -88,6 +89,7 @@ def steps(name):
         yield from ((job, line.strip()) for line in ran.splitlines() if "portmert " in line[:18])
 
 
+@pytest.mark.slow  # a demo, and compiling
 @pytest.mark.parametrize("name", ["checks.yml", "release.yml"])
 def test_jobs_that_try_the_wheel_need_no_extra(name, tmp_path):
     lines = [line for job, line in steps(name) if job in ("wheel", "try")]

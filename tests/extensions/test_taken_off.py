@@ -114,7 +114,10 @@ def scores_of_every_metric(folder, names):
         yield ("score", *(word for name in named for word in ("--metric", name)), *TEXTS, *options)
 
 
-@pytest.mark.parametrize("taken", [*([name] for name in EXTENSIONS), EXTENSIONS], ids="+".join)
+TAKEN = [*(pytest.param([name], marks=pytest.mark.slow) for name in EXTENSIONS), EXTENSIONS]
+
+
+@pytest.mark.parametrize("taken", TAKEN, ids="+".join)
 def test_the_core_works_without(tmp_path, monkeypatch, taken):
     monkeypatch.setenv("PORTMERT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "tree").mkdir()
