@@ -251,7 +251,9 @@ def _after(record: Mapping[str, Any], decodings: int) -> float:
     mert-moses.pl decodes once more before it writes its result, so the weights before count there.
     """
     steps = record["test"]
-    is_last = decodings > len(steps) or (decodings == DECODINGS and record["arm"] != "perl")
+    if record["arm"] == "perl":
+        return float(steps[min(decodings, len(steps)) - 1])
+    is_last = decodings == DECODINGS or decodings > len(steps)
     return float(record["result test"] if is_last else steps[decodings - 1])
 
 
