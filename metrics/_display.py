@@ -83,8 +83,8 @@ class Display:
         """Return JSON in which each score of an error rate has the rate beside it.
 
         `score` gets `rate` as a neighbour, `dev_score` `dev_rate`. A mean and a standard deviation
-        (`mean`, `sd`) may stand in place of a score. Weights are left alone: a feature may be
-        called `score`.
+        (`mean`, `sd`) may stand in place of a score. Weights and ranges of
+        features are left alone: a feature may be called `score`.
         """
         if not self.is_error_rate:
             return document
@@ -94,7 +94,7 @@ class Display:
             return document
         complete: dict[str, Any] = {}
         for key, item in document.items():
-            complete[key] = item if key == "weights" else self.with_rates(item)
+            complete[key] = item if key in ("weights", "ranges") else self.with_rates(item)
             if key == "score" or key.endswith("_score"):
                 complete[f"{key.removesuffix('score')}rate"] = self._rate(item)
         return complete

@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from tests.end_to_end.test_mert_moses import BAGGED, RECORDED, tune
+from tests.extensions.mert_moses.test_mert_moses import BAGGED, RECORDED, tune
 
 import portmert
 from portmert.tuner.weights.feature_weights import read_weights

@@ -8,7 +8,7 @@ import gzip
 import random
 
 import pytest
-from tests.end_to_end.test_mert_moses import BAGGED, FOUR, RECORDED, tune, without_dates
+from tests.extensions.mert_moses.test_mert_moses import BAGGED, FOUR, RECORDED, tune, without_dates
 
 import portmert
 from portmert.tuner.base import streams

@@ -623,7 +623,10 @@ class Lists:
 
         Segments that lack one are left out if `drop_missing` says so.
         """
-        nbest = with_outcomes(self.nbest, metrics, drop=self.drop_missing)
+        outside = scores_in(metrics)
+        if not outside:  # then nothing is read yet
+            return self
+        nbest = with_outcomes(self.nbest, outside, drop=self.drop_missing)
         if nbest is self.nbest:
             return self
         read = self._as_read._replace(nbest=nbest)

@@ -180,6 +180,12 @@ class Outcome(MeanOfScores):
         return np.column_stack([values, np.ones(len(values))])
 
 
+def scores_in(metrics: Iterable[Metric]) -> list[Scores]:
+    """Return the metrics, or parts of formulas, that read scores of files."""
+    parts = [part for metric in metrics for part in (metric, *getattr(metric, "metrics", ()))]
+    return [part for part in parts if isinstance(part, Scores)]
+
+
 def with_outcomes(nbest: NBest, metrics: Iterable[Metric], *, drop: bool) -> NBest:
     """Return lists with the scores of files that metrics, or parts of formulas, are made of.
 
@@ -194,12 +200,11 @@ def with_outcomes(nbest: NBest, metrics: Iterable[Metric], *, drop: bool) -> NBe
         As `numbers_of`: there are more or fewer files or scores than hypotheses.
     """
     columns = dict(nbest.outcomes)
-    for metric in metrics:
-        for part in (metric, *getattr(metric, "metrics", ())):
-            if isinstance(part, Scores) and part.signature not in columns:
-                columns[part.signature] = numbers_of(
-                    nbest, part.files, where=part.signature, noun="score", drop=drop
-                )
+    for part in scores_in(metrics):
+        if part.signature not in columns:
+            columns[part.signature] = numbers_of(
+                nbest, part.files, where=part.signature, noun="score", drop=drop
+            )
     return nbest if len(columns) == len(nbest.outcomes) else replace(nbest, outcomes=columns)
 
 

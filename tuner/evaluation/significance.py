@@ -344,7 +344,7 @@ class PairTest:
         Its standard error, see `standard_errors` and, with replicas, `_t_test`; and the degrees of
         freedom of Student's t for it.
     tuning_error
-        The part of `error` that more segments do not lower: that of few replicas.
+        The part of `error` that more segments do not lower, of few replicas; None without.
     intraclass
         Correlation of two segments of one group, of what each adds to the difference; None without
         groups, or if no group has two segments.
@@ -476,7 +476,7 @@ class _Judged:
         bounds = interval(change, level)
         is_certain = np.ptp(change) <= TIE < abs(difference)
         luck = None if bounds is None else self.left_out.error(system, 0)
-        p_of_verdict, tuning_error = p, None if luck is None else 0.0
+        p_of_verdict, tuning_error = p, None
         both = [(np.array(self.observed[n]), self.sampled[n]) for n in (0, system)]
         of_groups = None if self.left_out.groups is None else luck
         tested = _t_test(difference, both, self.units, of_groups)

@@ -52,7 +52,7 @@ def test_a_table_names_values_and_shows_the_heaviest():
     text = table(many, portmert.metric("bleu")).text()
     assert "f9 " not in text
     assert "f10 " in text
-    assert "10 lighter weights are left out" in text
+    assert "10 lighter weights are left out" in " ".join(text.split())
     assert len(as_json(many)["contributions"]) == 40
     assert len(table(many[:1] * 40, portmert.metric("bleu")).rows) == 30  # equal ones
 
