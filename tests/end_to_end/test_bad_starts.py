@@ -5,11 +5,11 @@ import json
 import re
 
 import pytest
-from tests.extensions.mert_moses.test_mert_moses import BAGGED, RECORDED, tune
 
 import portmert
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.end_to_end.test_whole_way import HYPOTHESES, Everything, products
+from tests.extensions.mert_moses.test_mert_moses import BAGGED, RECORDED, tune
 
 FEW = 3
 """So many hypotheses of a segment are shown: lists under bad weights know nothing good."""

@@ -8,7 +8,6 @@ import gzip
 import random
 
 import pytest
-from tests.extensions.mert_moses.test_mert_moses import BAGGED, FOUR, RECORDED, tune, without_dates
 
 import portmert
 from portmert.tuner.base import streams
@@ -16,6 +15,7 @@ from portmert.tuner.runs import loop
 from portmert.tuner.search import averaging, steps
 from portmert.tuner.search.steps import Steps
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.extensions.mert_moses.test_mert_moses import BAGGED, FOUR, RECORDED, tune, without_dates
 from tests.support.run_folders import LITTLE
 
 QUICK = "bagged:" + ",".join(setting.removeprefix("optimizer.") for setting in LITTLE)

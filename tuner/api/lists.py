@@ -20,7 +20,7 @@ from ..base.frames import Frame
 from ..base.options import file_key
 from ..base.warn import notices_behind
 from ..components import registry
-from ..components.external import Outcome, with_outcomes
+from ..components.external import Outcome, scores_in, with_outcomes
 from ..components.features import Feature, with_features
 from ..families import names, provided
 from ..nbest import check, systems
