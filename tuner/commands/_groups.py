@@ -211,6 +211,13 @@ def out_dir(help_text: str, **changes: Any) -> Decorator:
     return click.option("--out-dir", type=FOLDER, help=help_text, **changes)
 
 
+def out_dir_is_needed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a call without --out-dir, which in Python may be left out."""
+    for parameter in vars(command)["__click_params__"]:
+        parameter.required |= parameter.name == "out_dir"
+    return command
+
+
 def take_lists(values: dict[str, Any], **strings: Any) -> portmert.Lists:
     """Take the options of lists out of all values; files are read when they are needed.
 

@@ -24,7 +24,9 @@ RERANK_TUNE = "tuner.api.rerank_tuning.rerank_tune"
 @options(RERANK_TUNE, "also--also test_scores test_answers")
 @_groups.search
 @_groups.length_penalty
-@options(RERANK_TUNE, "replicas out_dir")
+@options(RERANK_TUNE, "replicas")
+@_groups.out_dir_is_needed
+@options(RERANK_TUNE, "out_dir")
 @_groups.fresh
 @_outputs.json_option
 def command(*, json_out: Path | None, **values: Any) -> None:
@@ -43,8 +45,6 @@ def command(*, json_out: Path | None, **values: Any) -> None:
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from ..components import registry  # noqa: PLC0415  start-up time
 
-    if values["out_dir"] is None:
-        raise click.UsageError("Missing option '--out-dir'.")
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()
     _groups.take_search(values)
