@@ -496,7 +496,7 @@ class _Judged:
             p_of_verdict,
             p,
             None if is_certain else p_bootstrap,
-            tuning_error=tuning_error,
+            tuning_error=tuning_error or None,
             **({} if luck is None else vars(luck)),
         )
 

@@ -214,7 +214,12 @@ def range_findings(tuned: Mapping[str, Range], nbest: NBest, *, where: str) -> l
                 f"{where}: feature {name} has another sign than in tuning ({extremes}): its "
                 f"weight then rewards what it should punish"
             )
-        elif here.spread and there.spread and not 1 / SCALED < here.spread / there.spread < SCALED:
+        elif (
+            here.spread
+            and there.spread
+            and here[:2] != there[:2]  # as of a score of 0 or 1, whose spread is chance
+            and not 1 / SCALED < here.spread / there.spread < SCALED
+        ):
             lines.append(
                 f"{where}: feature {name} varies {here.spread / there.spread:.3g} times as much "
                 f"as in tuning ({extremes}): is it on another scale?"

@@ -198,3 +198,15 @@ def test_weights_know_lists_on_another_scale(tmp_path, columns):
     assert not portmert.rerank(portmert.Lists.from_records(records(1.0)), weights).warnings
     (line,) = portmert.rerank(portmert.Lists.from_records(records(0.434)), weights).warnings
     assert line.startswith("the lists: feature F varies 0.434 times as much as in tuning")
+
+
+def test_a_score_of_0_or_1_is_on_one_scale_however_it_spreads():
+    rare = np.tile([1.0, *[0.0] * 19], 40)
+    often = np.tile([1.0] * 10 + [0.0] * 10, 40)
+    offsets = np.arange(0, 801, 20)
+    of_rare, of_often = (
+        featured(values[:, None], offsets, (("judge", 1),)) for values in (rare, often)
+    )
+    assert not range_findings(feature_ranges(of_rare), of_often, where="here")
+    scaled = featured(often[:, None] / 100, offsets, (("judge", 1),))
+    assert "another scale" in range_findings(feature_ranges(of_often), scaled, where="here")[0]
