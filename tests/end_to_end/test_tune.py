@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from portmert.tuner.search.steps import mean_number, step_share
+from portmert.tuner.search.steps import Steps
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.cli import run
 from tests.support.places import INVENTED
@@ -219,7 +219,7 @@ def test_the_default_searches_from_the_start_weights_and_goes_a_share_of_the_way
     shares = []
     for number in (1, 2, 3):
         before, found = weights_of(folder, number), weights_of(folder, number, "optimized")
-        usual = step_share(mean_number(shares), FeatureWeights(before), FeatureWeights(found))
+        usual = Steps(shares).next_share(FeatureWeights(before), FeatureWeights(found))
         content = (folder / f"iteration-{number:02d}" / "optimized.json").read_text()
         share = json.loads(content)["share"]
         assert share in (1.0, pytest.approx(usual))
@@ -293,7 +293,7 @@ def test_the_default_finds_weights_of_sparse_features(tmp_path):
     assert all(first.get(name, (0.0,)) == (0.0,) for name in names)
     assert any(later[name] != (0.0,) for name in names)
     start, end = FeatureWeights(first), FeatureWeights(found)
-    assert weights_of(folder, 2) == start.towards(end, step_share(1, start, end)).values
+    assert weights_of(folder, 2) == start.towards(end, Steps().next_share(start, end)).values
 
 
 @pytest.mark.parametrize("optimizer", ["bagged", "mert:searches_per_feature=5"])
