@@ -9,6 +9,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+import portalocker
 import pytest
 
 import portmert
@@ -44,15 +45,21 @@ class Loaded(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built with what the extra `docs` installs: a release has this extra alone."""
-    folder = tmp_path_factory.mktemp("site")
-    options = ["build", "--quiet", "--site-dir", str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-c", running("mkdocs", options, "docs")],
-        cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    """The site, built with what the extra `docs` installs: a release has this extra alone.
+
+    All workers of a test run use one.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
+    with portalocker.Lock(folder.with_suffix(".lock"), timeout=600):
+        if not (folder / "sitemap.xml").exists():
+            options = ["build", "--quiet", "--site-dir", str(folder)]
+            done = subprocess.run(
+                [sys.executable, "-c", running("mkdocs", options, "docs")],
+                cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
 
