@@ -485,9 +485,13 @@ class _Run(Loop[_StepLists]):
             warn(f"{name}: {self.checker.fault}")
         return merge_dat([replace(lists, unlisted=nbest.unlisted)])
 
-    @cached_property
+    @property
     def folds(self) -> IntArray:
         """The folds of the segments, see `Optimizer.folds_of`."""
+        return self._folds
+
+    @cached_property
+    def _folds(self) -> IntArray:
         return self.optimizer.folds_of(self.size, self._seed(1))
 
     def _seed(self, step: int) -> int:

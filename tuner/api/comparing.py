@@ -110,10 +110,9 @@ def _system_files(systems: Any) -> tuple[SystemFiles, ...]:
         return tuple(map(SystemFiles.parse, [systems] if isinstance(systems, str) else systems))
     files = []
     for name, given in systems.items():
-        several = isinstance(given, list | tuple) and all(isinstance(x, Path | str) for x in given)
-        if isinstance(given, Path | str) or several:
-            paths = given if several else [given]
-            files.append(SystemFiles(name, tuple(map(Path, paths))))
+        outputs = [given] if isinstance(given, Path | str) else given
+        if isinstance(outputs, list | tuple) and all(isinstance(x, Path | str) for x in outputs):
+            files.append(SystemFiles(name, tuple(Path(str(path)) for path in outputs)))
         else:
             files.append(SystemFiles(name, (), (given,)))
     return tuple(files)

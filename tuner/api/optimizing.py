@@ -471,8 +471,8 @@ def optimize(
     """
     if samples < 0:
         raise ValueError(f"samples is {samples}; it must be 0 or more")
+    plots: Any = None if plot is None else provided("portmert.drawing", "plots")
     if plot is not None:
-        plots = provided("portmert.drawing", "plots")
         plots.form_of(Path(plot))
     begin, how = time.perf_counter(), Search.of(search)
     dev_lists = as_lists(lists)

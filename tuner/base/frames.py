@@ -74,7 +74,8 @@ class Frame:
             )
         import narwhals  # noqa: PLC0415  start-up time
 
-        return cls(narwhals.from_native(value, eager_only=True), where)
+        native: Any = value
+        return cls(narwhals.from_native(native, eager_only=True), where)
 
     @property
     def names(self) -> list[str]:

@@ -164,10 +164,10 @@ class CommandGroup(Command, click.Group):
     """A command with commands below it, whose first lines are shown in full."""
 
     command_class = Command
-    get_help_option_names = click.Group.get_help_option_names
-    get_params = click.Group.get_params
-    format_help_text = click.Group.format_help_text
-    format_epilog = click.Group.format_epilog
+    get_help_option_names = click.Group.get_help_option_names  # pyright: ignore[reportAssignmentType]
+    get_params = click.Group.get_params  # pyright: ignore[reportAssignmentType]
+    format_help_text = click.Group.format_help_text  # pyright: ignore[reportAssignmentType]
+    format_epilog = click.Group.format_epilog  # pyright: ignore[reportAssignmentType]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, then the commands."""

@@ -152,7 +152,7 @@ class Outcome(MeanOfScores):
 
     column: str
 
-    name = _NameOfColumn()
+    name = _NameOfColumn()  # pyright: ignore[reportAssignmentType]
     source: ClassVar[str] = "whoever judged the hypotheses"
     reads_references: ClassVar[bool] = False
     of_lists: ClassVar[bool] = True

@@ -150,7 +150,7 @@ def _ranks(
     same = (np.diff(ranks[order]) == 0) & (np.diff(segments[order]) == 0)
     for place in np.flatnonzero(same)[:1].tolist():
         first, row = order[place : place + 2].tolist()
-        name = ids[segments[row]]
+        name = ids[int(segments[row])]
         frame.fail(
             index, row, f"hypothesis {ranks[row]} of '{name}' stands twice, first in row {first}"
         )

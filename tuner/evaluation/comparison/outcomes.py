@@ -422,8 +422,8 @@ def best_of(outcomes: SegmentScores, k: int, *, higher: bool) -> FloatArray:
     order = np.lexsort((oriented, outcomes.segments))
     counts = outcomes.repeats
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    ranks = np.arange(len(order)) - np.repeat(starts, counts) + 1.0
-    totals = np.repeat(counts, counts).astype(np.float64)
+    ranks: FloatArray = np.arange(len(order)) - np.repeat(starts, counts) + np.float64(1)
+    totals: FloatArray = np.repeat(counts, counts).astype(np.float64)
 
     def log_binomial(n: FloatArray, m: float) -> FloatArray:
         return np.asarray(gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1))

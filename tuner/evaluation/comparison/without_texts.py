@@ -174,7 +174,8 @@ def _lacking(
         for row, text in output.lacking.items():
             if not drop:
                 raise InputError(f"{text}; --drop-missing leaves such segments out")
-            lacking.setdefault((output.ids or names)[output.segments[row]], text)
+            of_rows = list(output.ids or names)
+            lacking.setdefault(of_rows[int(output.segments[row])], text)
     return lacking
 
 
