@@ -37,7 +37,7 @@ $(READY): $(RUNS)
 	$(BIN)/portmert compile
 	@touch $@
 
-demo: $(RUNS)  ## Train, tune on BLEU and on PORT, and compare (three minutes, with the set-up).
+demo: $(RUNS)  ## Train, tune on BLEU and on PORT, and compare (three to six minutes, with the set-up).
 	$(BIN)/portmert demo --out $(DEMO)
 
 paper: $(READY)  ## Tune on BLEU and on kinds of PORT and fill the PORT paper's tables (hours).
