@@ -31,7 +31,7 @@ from portmert.tuner.texts.scoring import score_texts
 from portmert.tuner.texts.text_pipeline import TextPipeline
 
 SIZES = {"train": 4000, "dev": 200, "test": 300}
-"""Sentence pairs: enough for tuning to matter, and few enough for three to six minutes on two cores."""
+"""Sentence pairs: enough for tuning to matter, and few enough for minutes on two cores."""
 
 CONFIGS = {name: f"demo-{name}.toml" for name in ("bleu", "port", "posf", "hwcm", "edpm")}
 ALWAYS = ("bleu", "port")
