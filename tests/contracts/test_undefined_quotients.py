@@ -85,7 +85,12 @@ def test_the_page_shows_what_every_metric_scores():
     assert table() in PAGE.read_text(encoding="utf-8"), f"the table is now:\n{table()}"
 
 
-@pytest.mark.parametrize("case", CASES)
+FIRST, *LATER = CASES
+
+
+@pytest.mark.parametrize(
+    "case", [FIRST, *(pytest.param(case, marks=pytest.mark.slow) for case in LATER)]
+)
 def test_a_text_without_words_is_never_the_best(case):
     for metric in METRICS:
         perfect = metric.oriented(score_of(metric, [(line, line) for line in PERFECT]))
