@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, repeat, takewhile
+from itertools import takewhile, zip_longest
 
 import numpy as np
 
@@ -168,7 +168,7 @@ class Steps:
         The share of the way to the weights found that each step went.
     exceeded
         Whether the output after each step was clearly better than the lists promised: then they
-        knew too little of what lay ahead, and the step was too short. Default: never.
+        knew too little of what lay ahead, and the step was too short. Not known of the last steps.
     """
 
     shares: Sequence[float] = ()
@@ -183,8 +183,7 @@ class Steps:
         behind one that was cut too short.
         """
         numbers = [1]
-        exceeded = chain(self.exceeded, repeat(False))  # noqa: FBT003
-        for share, was_better in zip(self.shares, exceeded, strict=False):
+        for share, was_better in zip_longest(self.shares, self.exceeded, fillvalue=False):
             was_short = share < 1 / numbers[-1]
             numbers.append(2 if share == 1 or (was_short and was_better) else numbers[-1] + 1)
         return numbers
