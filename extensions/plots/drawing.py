@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from portmert.tuner.api.optimizing import DevLists
 from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.base.extras import require
@@ -18,7 +20,7 @@ from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.results import Optimized
 from portmert.tuner.weights.feature_weights import FeatureWeights
 
-from .error_surface import Surface, surfaces
+from .error_surface import Surface, surface_of
 
 FORMS = ("svg", "png", "pdf")
 INK, SOFT, RULE = "#22242a", "#63666e", "#dcd9d1"
@@ -252,9 +254,11 @@ def heaviest_surface(
     """Return the error surface of the dense feature that moves model scores most, if any does."""
     fixed = sparse_scores(nbest.sparse, weights)
     problem = TuningProblem(nbest.features.T, nbest.offsets, dev.stats, dev.metric, fixed)
-    names = [row.name for row in contributions]
-    heaviest = surfaces(problem, names, weights.vector(nbest.feature_names), 1)
-    return heaviest[0] if heaviest else None
+    vector = weights.vector(nbest.feature_names)
+    if not len(vector):
+        return None
+    heaviest = int(np.argmax(np.abs(vector * problem.spread)))
+    return surface_of(problem, contributions[heaviest].name, vector, heaviest)
 
 
 def charts_of_search(optimized: Optimized, surface: Surface | None) -> list[Chart]:

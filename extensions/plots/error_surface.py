@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,48 +37,32 @@ class Surface(NamedTuple):
     ends: list[float]
     scores: list[float]
 
-    @property
-    def importance(self) -> float:
-        """How much the feature moves model scores, compared with those of the same weights."""
-        return abs(self.weight) / (self.ends[-1] - self.ends[0])
 
-
-def surfaces(
-    problem: TuningProblem, names: Sequence[str], vector: FloatArray, most: int
-) -> list[Surface]:
-    """Return the surface along each of the features that move model scores most.
+def surface_of(problem: TuningProblem, name: str, vector: FloatArray, feature: int) -> Surface:
+    """Return the surface along a feature, `name`, whose number is `feature`.
 
     The window reaches to both sides until the feature alone moves model scores as much as all
     features do. A feature counts by how much it varies within a segment.
 
     Parameters
     ----------
-    names, vector : (F,)
-        The features and their weights.
-    most
-        The number of features.
+    vector : (F,)
+        The weights.
     """
     size = norm(vector * problem.spread) or 1.0
-    shares = np.abs(vector * problem.spread)
-    largest = sorted(sorted(range(len(names)), key=lambda f: -shares[f])[:most])
-    free = np.full(len(names), np.inf)
+    free = np.full(len(vector), np.inf)
     line = LineSearch(problem, -free, free)
-    rows = []
-    for feature in largest:
-        steps, values = line.surface(vector, np.array([feature]), np.ones(1))
-        reach = size / float(problem.spread[feature])
-        weight = float(vector[feature])
-        ends, scores = pieces(steps, problem.metric.oriented(values), reach, MOST_PIECES)
-        digits = DIGITS - math.ceil(math.log10(ends[-1] - ends[0]))
-        rows.append(
-            Surface(
-                names[feature],
-                weight,
-                [round(weight + float(end), digits) for end in ends],
-                [round(float(score), DIGITS) for score in scores],
-            )
-        )
-    return rows
+    steps, values = line.surface(vector, np.array([feature]), np.ones(1))
+    reach = size / float(problem.spread[feature])
+    weight = float(vector[feature])
+    ends, scores = pieces(steps, problem.metric.oriented(values), reach, MOST_PIECES)
+    digits = DIGITS - math.ceil(math.log10(ends[-1] - ends[0]))
+    return Surface(
+        name,
+        weight,
+        [round(weight + float(end), digits) for end in ends],
+        [round(float(score), DIGITS) for score in scores],
+    )
 
 
 def pieces(
