@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -25,10 +25,11 @@ from pydantic import Field, TypeAdapter
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.tuner.base.compressed import COMPRESSED
 from portmert.tuner.base.errors import InputError, counted, faults_at, suggest
-from portmert.tuner.base.files import read_lines
+from portmert.tuner.base.files import TextFile, called, read_lines
 from portmert.tuner.base.json_toml import read_toml
 from portmert.tuner.base.numbers import FINITE, parse_finite
 from portmert.tuner.base.options import file_key
+from portmert.tuner.texts.groups import numbered, read_groups
 
 Several = Literal["refuse", "mean", "each"]
 """How to treat several judgments of one output: as a fault, by their mean, or one by one."""
@@ -201,27 +202,21 @@ class HumanScores:
         scores = np.pad(self.scores, ((0, missing), (0, 0)), constant_values=np.nan)
         return replace(self, scores=scores, partitions=partitions)
 
-    def in_groups(self, path: Path, lines: Sequence[str]) -> HumanScores:
-        """Return the scores with the group of each segment, one a line of a file.
+    def in_groups(self, groups: TextFile) -> HumanScores:
+        """Return the scores with the group of each segment, which a file names.
 
         Raises
         ------
         InputError
-            A line is blank, their number is not that of segments, or groups are known already.
+            As `read_groups`, or groups are known already.
         """
         if "group" in self.partitions:
-            raise InputError(f"{self.path}: has a column group; take it out, or leave out {path}")
-        if len(lines) != len(self):
             raise InputError(
-                f"{path}: {counted(len(lines), 'line')}, but there are "
-                f"{counted(len(self), 'segment')}; expected the group of each segment, one a line"
+                f"{self.path}: has a column group; take it out, or leave out {called(groups)}"
             )
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                raise InputError(f"{path}:{number}: a blank line; expected the segment's group")
-        names, number_of = _numbered(line.strip() for line in lines)
-        of_segment = np.array([number_of[line.strip()] for line in lines], dtype=np.int64)
-        return replace(self, partitions={**self.partitions, "group": Partition(names, of_segment)})
+        read = read_groups(groups, len(self))
+        partition = Partition(read.names, read.of_segment)
+        return replace(self, partitions={**self.partitions, "group": partition})
 
 
 class NameInLine(NamedTuple):
@@ -381,12 +376,12 @@ def _arrays(
     rows: Sequence[tuple[str, int, str, float]],
     of_segments: Mapping[str, Mapping[int, NameInLine]],
 ) -> HumanScores:
-    systems, column_of_system = _numbered(system for system, *_ in rows)
-    _, judge_of = _numbered(judge for *_, judge, _ in rows)
+    systems, columns = numbered(system for system, *_ in rows)
+    _, judges = numbered(judge for *_, judge, _ in rows)
     judgments = Judgments(
         np.array([segment for _, segment, *_ in rows], dtype=np.int64),
-        np.array([column_of_system[system] for system, *_ in rows], dtype=np.int64),
-        np.array([judge_of[judge] for *_, judge, _ in rows], dtype=np.int64),
+        columns,
+        judges,
         np.array([score for *_, score in rows]),
     )
     count = int(judgments.segments.max()) + 1
@@ -401,19 +396,11 @@ def _arrays(
     table = np.where(each > 0, total / np.maximum(each, 1), np.nan).reshape(count, -1)
     partitions = {}
     for column, name_of_segment in of_segments.items():
-        names, number_of = _numbered(first.name for first in name_of_segment.values())
+        names, numbers = numbered(first.name for first in name_of_segment.values())
         of_segment = np.full(count, -1, dtype=np.int64)
-        of_segment[list(name_of_segment)] = [
-            number_of[first.name] for first in name_of_segment.values()
-        ]
+        of_segment[list(name_of_segment)] = numbers
         partitions[column] = Partition(names, of_segment)
     return HumanScores(path, systems, table, partitions, judgments)
-
-
-def _numbered(names: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Return distinct names in their order, and the place of each."""
-    distinct = tuple(dict.fromkeys(names))
-    return distinct, {name: number for number, name in enumerate(distinct)}
 
 
 def find_outputs(

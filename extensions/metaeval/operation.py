@@ -14,7 +14,7 @@ from portmert.tuner.api.texts import PathLike, pipeline_of, preparing
 from portmert.tuner.base import arguments
 from portmert.tuner.base.context import Progress, using
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.base.files import TextFile, read_lines
+from portmert.tuner.base.files import TextFile
 from portmert.tuner.base.warn import notice, warn, warn_of
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.report import Report
@@ -197,7 +197,7 @@ def read_judged(
         human = human.of_length(len(read), origin=test_set.refs[0])
         if test_set.groups is not None:
             groups = files.get(test_set.groups) or joining.opened(test_set.groups)
-            human = human.in_groups(test_set.groups, read_lines(groups))
+            human = human.in_groups(groups)
         output_files, aligned = _outputs(test_set, human)
         outputs = [
             read_output(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -156,6 +157,12 @@ class Frame:
                 yield list(part)
             else:
                 yield part.to_list() if hasattr(part, "to_list") else part.tolist()
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the values of each row by the names of the columns."""
+        columns = [itertools.chain.from_iterable(self.values(name)) for name in self.names]
+        for row in zip(*columns, strict=True):
+            yield dict(zip(self.names, row, strict=True))
 
     def texts(self, name: str) -> list[str | None]:
         """Return a column of texts; None where one is missing."""

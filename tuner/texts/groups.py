@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,11 +48,9 @@ class Groups:
     where: str
 
     @classmethod
-    def of(cls, labels: Sequence[str], where: str) -> Groups:
+    def of(cls, labels: Iterable[str], where: str) -> Groups:
         """Return the groups of segments with these labels, one for each segment."""
-        numbers: dict[str, int] = {}
-        of_segment = [numbers.setdefault(label, len(numbers)) for label in labels]
-        return cls(tuple(numbers), np.array(of_segment, dtype=np.int64), where)
+        return cls(*numbered(labels), where)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -71,6 +69,31 @@ class Groups:
         order = np.argsort(self.of_segment, kind="stable")
         starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
         return np.asarray(np.add.reduceat(stats[..., order, :], starts, axis=-2))
+
+
+def numbered(labels: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:
+    """Return distinct labels in their order, and the number of each label among these."""
+    numbers: dict[str, int] = {}
+    of_labels = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return tuple(numbers), np.array(of_labels, dtype=np.int64)
+
+
+def group_by_id(ids: Iterable[str], labels: Iterable[str], where: str) -> dict[str, str]:
+    """Return the group of each segment by its id; ids may stand twice.
+
+    Raises
+    ------
+    InputError
+        A segment is in two groups.
+    """
+    by_id: dict[str, str] = {}
+    for name, label in zip(ids, labels, strict=True):
+        if by_id.setdefault(name, label) != label:
+            raise InputError(
+                f"{where}: segment '{name}' is in two groups, '{by_id[name]}' and '{label}'; "
+                f"expected one"
+            )
+    return by_id
 
 
 def read_groups(
@@ -118,13 +141,7 @@ def read_groups(
             f"{file}: the groups have ids ('{shown(ids_of_labels[0])}'), the segments of {where} "
             f"have none; begin each line of the texts with its id and give --ids, or give FILE#KEY"
         )
-    by_id: dict[str, str] = {}
-    for name, label in zip(ids_of_labels, labels, strict=True):
-        if by_id.setdefault(name, label) != label:
-            raise InputError(
-                f"{file}: segment '{name}' is in two groups, '{by_id[name]}' and '{label}'; "
-                f"expected one"
-            )
+    by_id = group_by_id(ids_of_labels, labels, file)
     needed = dict.fromkeys(ids)  # of other segments there may be groups too
     places = {name: k for k, name in enumerate(by_id) if name in needed}
     order = positions(ids, places, where, file)
@@ -147,7 +164,7 @@ def _labels(
 ) -> tuple[Sequence[str], Sequence[str] | None]:
     """Return the groups of a file, and the id of the segment of each; None without ids."""
     if isinstance(groups, Lines):
-        return groups, None
+        return [" ".join(line.split()) for line in groups], None
     column = column_of(groups)
     if column is not None:
         labels = []

@@ -603,8 +603,8 @@ def test_groups_come_from_a_column_a_file_or_records(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("law\nlaw\n", "domains: 2 lines, but there are 4 segments; expected the group of each"),
-        ("law\n\nnews\nnews\n", "domains:2: a blank line; expected the segment's group"),
+        ("law\nlaw\n", "domains: groups of 2 segments, the texts have 4; give one for each"),
+        ("law\n\nnews\nnews\n", "domains: segment 2 has an empty group; expected a name"),
     ],
 )
 def test_groups_that_do_not_fit_are_one_line(tmp_path, content, message):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,10 +21,12 @@ from ...base import options
 from ...base.columns import RecordColumn, column_of, column_of_records
 from ...base.errors import ConfigError, InputError, counted, shown
 from ...base.files import called, each_line, read_lines
+from ...base.frames import Frame, is_frame
 from ...base.numbers import FINITE, bounded, parse_finite
 from ...base.warn import warn
 from ...components.external import MeanOfScores
 from ...nbest.feature_files import read_numbers
+from ...texts.groups import numbered
 
 SYSTEM_KEYS = ("system", "model")
 """Keys of the system in a file of several."""
@@ -38,11 +40,11 @@ _UNKNOWN = ("", "nan", "none", "null", "na")
 """What tables have for a number that is not known."""
 _SEGMENT_SCORES = re.compile(r"(.*)\.seg\.score")
 _SYSTEM_SCORES = re.compile(r".*\.sys\.score")
-HIGHER = re.compile(
+_HIGHER = re.compile(
     "acc|accuracy|bertscore|bleu|bleurt|chrf|comet|correct|em|exact|f1|match|meteor|pass|qmean|"
     "reward|right|rouge|wins?|xcomet"
 )
-LOWER = re.compile("cer|der|errors?|loss|nll|per|perplexity|ppl|ter|wer")
+_LOWER = re.compile("cer|der|errors?|loss|nll|per|perplexity|ppl|ter|wer")
 """Words in keys that tell whether higher or lower is better."""
 
 
@@ -93,36 +95,24 @@ class SegmentScores:
         return bool(np.isin(self.values[~np.isnan(self.values)], (0.0, 1.0)).all())
 
     def of_segments(self, order: Sequence[int]) -> SegmentScores:
-        """Return the values of some segments, in this order of segments."""
+        """Return the values of some segments, none of which lacks one, in this order."""
         places = np.full(len(self), -1, dtype=np.int64)
         places[np.asarray(order, dtype=np.int64)] = np.arange(len(order))
         numbers = places[self.segments]
         rows = np.flatnonzero(numbers >= 0)
         rows = rows[np.argsort(numbers[rows], kind="stable")]
-        place_of_row = {int(row): place for place, row in enumerate(rows)} if self.lacking else {}
-        return SegmentScores(
-            self.where,
-            self.key,
-            None if self.ids is None else tuple(self.ids[k] for k in order),
-            numbers[rows],
-            self.values[rows],
-            {place_of_row[k]: text for k, text in self.lacking.items() if k in place_of_row},
-            {key: tuple(texts[k] for k in rows) for key, texts in self.columns.items()},
-            self.is_graded,
+        return replace(
+            self,
+            ids=None if self.ids is None else tuple(self.ids[k] for k in order),
+            segments=numbers[rows],
+            values=self.values[rows],
+            lacking={},
+            columns={key: tuple(texts[k] for k in rows) for key, texts in self.columns.items()},
         )
 
-    def of_each_segment(self, key: str) -> list[str]:
-        """Return (S,) what stands under a key beside the first value of each segment."""
-        texts, first = self.columns[key], np.unique(self.segments, return_index=True)[1]
-        whole: dict[int, str] = {}
-        for segment, text in zip(self.segments.tolist(), texts, strict=True):
-            if whole.setdefault(segment, text) != text:
-                name = segment + 1 if self.ids is None else f"'{self.ids[segment]}'"
-                raise InputError(
-                    f"{self.where}: segment {name} is in two groups, '{whole[segment]}' and "
-                    f"'{text}'; expected one"
-                )
-        return [texts[k] for k in first]
+    def name_of(self, segment: int) -> str:
+        """Return how messages name a segment: by its id, or by its number from 1."""
+        return str(segment + 1) if self.ids is None else f"'{self.ids[segment]}'"
 
 
 def read_outcomes(source: Any, answers: str = "") -> dict[str, SegmentScores]:
@@ -198,7 +188,7 @@ def _in_memory(source: Any) -> SegmentScores:
         )
     ids = None
     if names:
-        ids, segments = _numbered(names)
+        ids, segments = numbered(names)
     lacking = _lacking(values, lambda k: f"{where}: number {k + 1} is {values[k]}")
     key = str(getattr(source, "name", None) or "score")
     return SegmentScores(where, key, ids, segments, values, lacking, {})
@@ -212,19 +202,10 @@ def _lacking(values: FloatArray, say: Any) -> dict[int, str]:
     return {int(k): say(int(k)) for k in np.flatnonzero(np.isnan(values))}
 
 
-def _numbered(names: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:
-    numbers: dict[str, int] = {}
-    of_rows = [numbers.setdefault(name, len(numbers)) for name in names]
-    return tuple(numbers), np.array(of_rows, dtype=np.int64)
-
-
 def _column_in_memory(records: Any, key: str) -> RecordColumn:
-    """Return a column of a frame of pandas or polars, or of dicts."""
-    for name in ("to_dicts", "to_dict"):  # of polars, of pandas
-        if hasattr(records, name) and not isinstance(records, dict):
-            method = getattr(records, name)
-            records = method() if name == "to_dicts" else method("records")
-            break
+    """Return a column of a data frame, or of dicts."""
+    if is_frame(records):
+        records = Frame.of(records, "the records").records()
     rows = [(f"the records: {number}", record) for number, record in enumerate(records, 1)]
     if not rows or not all(isinstance(record, dict) for _, record in rows):
         raise InputError("the records: expected a data frame or dicts, one for each score")
@@ -270,7 +251,7 @@ def _of_column(column: RecordColumn, answers: str) -> dict[str, SegmentScores]:
     for name, rows in rows_of.items():
         ids, segments = None, np.arange(len(rows))
         if column.ids is not None:
-            ids, segments = _numbered(column.ids[row] for row in rows)
+            ids, segments = numbered(column.ids[row] for row in rows)
         lacking = {
             k: str(column.lacking(row, "")).rstrip("; ")
             for k, row in enumerate(rows)
@@ -397,10 +378,9 @@ class OutcomeMetric(MeanOfScores):
     def _of_repeats(self, outcomes: SegmentScores, name: str, k: int, answers: str) -> FloatArray:
         fewest = int(outcomes.repeats.argmin())
         if outcomes.repeats[fewest] < k:
-            segment = fewest + 1 if outcomes.ids is None else f"'{outcomes.ids[fewest]}'"
             raise InputError(
                 f"{outcomes.where}: {self.kind} needs {counted(k, 'repeat')} of each segment; "
-                f"segment {segment} has {outcomes.repeats[fewest]}"
+                f"segment {outcomes.name_of(fewest)} has {outcomes.repeats[fewest]}"
             )
         if name == "pass" and not outcomes.is_outcome:
             raise InputError(f"{outcomes.where}: {self.kind} needs outcomes of 0 and 1 only")
@@ -496,7 +476,7 @@ def _direction(keys: Sequence[str], outputs: Sequence[SegmentScores]) -> str:
     directions = set()
     for key in keys:
         words = re.findall(r"[a-z0-9]+", key.lower())
-        is_higher, is_lower = (any(map(known.fullmatch, words)) for known in (HIGHER, LOWER))
+        is_higher, is_lower = (any(map(side.fullmatch, words)) for side in (_HIGHER, _LOWER))
         directions.add("" if is_higher == is_lower else "higher" if is_higher else "lower")
     return directions.pop() if len(directions) == 1 else ""
 
@@ -506,9 +486,8 @@ def warn_of_repeats(name: str, output: SegmentScores) -> None:
     repeats = output.repeats
     if repeats.min() == repeats.max():
         return
-    segment = int(repeats.argmin())
-    called_segment = segment + 1 if output.ids is None else f"'{output.ids[segment]}'"
+    fewest = output.name_of(int(repeats.argmin()))
     warn(
         f"{name}: segments have {repeats.min()} to {repeats.max()} repeats (segment "
-        f"{called_segment} has {repeats.min()}); each segment counts the same"
+        f"{fewest} has {repeats.min()}); each segment counts the same"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ...base.errors import counted as count_of
 from ...base.json_toml import plain
 from ...base.warn import notice
 from ...texts import joining
-from ...texts.groups import Groups
+from ...texts.groups import Groups, group_by_id
 from ..significance import Resampling
 from .answers import margin_lines
 from .outcomes import (
@@ -174,8 +174,7 @@ def _lacking(
         for row, text in output.lacking.items():
             if not drop:
                 raise InputError(f"{text}; --drop-missing leaves such segments out")
-            of_rows = list(output.ids or names)
-            lacking.setdefault(of_rows[int(output.segments[row])], text)
+            lacking.setdefault((output.ids or names)[int(output.segments[row])], text)
     return lacking
 
 
@@ -184,7 +183,11 @@ def _groups_beside(output: SegmentScores) -> Groups | None:
     key = next((key for key in GROUP_KEYS if key in output.columns), None)
     if key is None:
         return None
-    groups = Groups.of(output.of_each_segment(key), f"{output.where}#{key}")
+    labels: Iterable[str] = output.columns[key]
+    if output.ids is not None:
+        ids = (output.ids[segment] for segment in output.segments)
+        labels = group_by_id(ids, labels, output.where).values()
+    groups = Groups.of(labels, f"{output.where}#{key}")
     if not 1 < len(groups) < len(output):
         return None
     notice(f"segments are in {len(groups)} groups, of {groups.where}: tests draw whole groups")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import portmert
 from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.base.warn import collected_warnings, warnings_so_far
 from portmert.tuner.evaluation.comparison.outcomes import (
@@ -97,6 +98,27 @@ def test_arrays_series_and_frames():
     frame = [{"id": "x", "acc": 1}, {"id": "y", "acc": 0}, {"id": "x", "acc": 0}]
     found = read_outcomes((frame, "acc"))[""]
     assert (found.ids, found.repeats.tolist()) == (("x", "y"), [2, 1])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", ""])
+def test_frames_of_every_library_have_the_same_scores(library):
+    frame = {"id": ["x", "y", "x"], "speaker": list("sts"), "n": [1, 2, 4]}
+    frame["acc"] = [True, False, None]
+    if library:
+        make = "table" if library == "pyarrow" else "DataFrame"
+        frame = getattr(pytest.importorskip(library), make)(frame)
+    scores = read_outcomes((frame, "n"))[""]
+    assert (scores.ids, scores.values.tolist()) == (("x", "y"), [1.0, 2.0, 4.0])
+    assert scores.columns == {"speaker": ("s", "t", "s")}
+    graded = read_outcomes((frame, "acc"))[""]
+    np.testing.assert_array_equal(graded.values, [1, 0, np.nan])
+    assert (graded.is_graded, list(graded.lacking)) == (True, [2])
+
+
+def test_a_segment_in_two_groups_is_refused():
+    rows = [{"id": "x", "docid": docid, "acc": 1} for docid in ("d", "e")]
+    with pytest.raises(InputError, match="segment 'x' is in two groups, 'd' and 'e'"):
+        portmert.compare({"a": (rows, "acc")})
 
 
 class Series:
