@@ -145,10 +145,10 @@ def drawn_results() -> str:
             (f'<text x="4" y="{top + 38}" class="s">{escape(f"{row.beside} {row.before:.1f}")}'
             f'{escape(rival)}; <tspan class="x">tuned {row.tuned:.1f}</tspan></text>'),
         ]  # fmt: skip
-    said = "; ".join(f"{row.task}: {row.before:g} to {row.tuned:g} {row.metric}" for row in rows)
+    gains = "; ".join(f"{row.task}: {row.before:g} to {row.tuned:g} {row.metric}" for row in rows)
     return svg(
         "Tuned weights beside no tuning and beside the strongest rival of each task",
-        said, 40 + 66 * len(rows), parts,
+        gains, 40 + 66 * len(rows), parts,
     )  # fmt: skip
 
 
@@ -240,8 +240,3 @@ def drawn() -> Iterator[tuple[Path, str]]:
     yield FIGURES / "choice.svg", drawn_choice()
     yield FIGURES / "loop.svg", drawn_loop()
     yield FIGURES / "links.svg", drawn_links()
-
-
-if __name__ == "__main__":
-    for path, content in drawn():
-        path.write_text(content, encoding="utf-8")

@@ -311,13 +311,14 @@ def _summary(described: object) -> str:
 
 def types() -> dict[str, str]:
     """Return what each type is that public signatures name and `portmert` does not."""
-    named = set()
+    in_signatures = set()
     for name in portmert.__all__:
         for part in _with_members(getattr(portmert, name)):
             for annotation in getattr(part, "__annotations__", {}).values():
                 written = annotation if isinstance(annotation, str) else str(annotation)
-                named |= set(re.findall(r"[A-Za-z_]\w*", written))
-    found = {}
+                in_signatures |= set(re.findall(r"[A-Za-z_]\w*", written))
+    in_signatures -= set(portmert.__all__)
+    meanings: dict[str, str] = {}
     for module, path in MODULES.items():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
@@ -326,9 +327,9 @@ def types() -> dict[str, str]:
                 name, meaning = node.targets[0].id, f"`{ast.unparse(node.value)}`"
             else:
                 continue
-            if name[0].isupper() and name in named - set(portmert.__all__) and not name.isupper():
-                found.setdefault(name, meaning or module)
-    return dict(sorted(found.items()))
+            if name[0].isupper() and name in in_signatures and not name.isupper():
+                meanings.setdefault(name, meaning or module)
+    return dict(sorted(meanings.items()))
 
 
 def _with_members(described: Any) -> list[Any]:

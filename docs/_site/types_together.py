@@ -23,29 +23,30 @@ class TypesTogether(Extension):
         """Correct all of a package, which is loaded."""
         todo: list[Any] = [pkg]
         while todo:
-            one = todo.pop()
-            if one.is_alias:
+            part = todo.pop()
+            if part.is_alias:
                 continue
-            if one.is_function:
-                _correct(one, {e.name: (e.annotation, e.default) for e in one.parameters})
-            elif one.is_class:
-                known = one.attributes.items()
-                _correct(one, {name: (each.annotation, each.value) for name, each in known})
-            todo += one.members.values()
+            if part.is_function:
+                _correct(part, {e.name: (e.annotation, e.default) for e in part.parameters})
+            elif part.is_class:
+                fields = part.attributes.items()
+                _correct(part, {name: (each.annotation, each.value) for name, each in fields})
+            todo += part.members.values()
 
 
-def _correct(documented: Function | Class, own: dict[str, tuple[Any, Any]]) -> None:
+def _correct(documented: Function | Class, signature: dict[str, tuple[Any, Any]]) -> None:
     """Replace each type that is another parameter's or a placeholder, and its default."""
     if documented.docstring is None:
         return
     together = _TOGETHER.search(documented.docstring.value) is not None
+    types = [kind for kind, _ in signature.values()]
     for section in documented.docstring.parsed:
         if section.kind is DocstringSectionKind.parameters:
-            for one in section.value:
-                kind, default = own.get(one.name.lstrip("*"), (None, None))
-                borrowed = any(one.annotation is other for other, _ in own.values())
-                borrowed = together and (one.annotation is None or borrowed)
-                placeholder = _OF_COMMAND_LINE.search(str(one.annotation)) is not None
-                if kind is not None and (borrowed or placeholder):
-                    one.annotation = kind
-                    one.value = None if one.name.startswith("*") else default
+            for parameter in section.value:
+                written = parameter.annotation
+                kind, default = signature.get(parameter.name.lstrip("*"), (None, None))
+                borrowed = written is None or any(written is other for other in types)
+                placeholder = _OF_COMMAND_LINE.search(str(written)) is not None
+                if kind is not None and (placeholder or (together and borrowed)):
+                    parameter.annotation = kind
+                    parameter.value = None if parameter.name.startswith("*") else default

@@ -1,7 +1,9 @@
 """MGIZA++, by its programs: both directions are trained, then align with the finished tables."""
 
+import os
 import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
@@ -14,8 +16,8 @@ from pydantic.dataclasses import dataclass
 from portmert.aligners._base import Links, a3_pair
 from portmert.aligners._training import Rows, TrainedAligner, check_lengths, usable
 from portmert.tuner.base import model_folders
-from portmert.tuner.base.errors import StateError, counted
-from portmert.tuner.base.programs import Command, find_program, run, scratch
+from portmert.tuner.base.errors import ProgramError, StateError, counted
+from portmert.tuner.base.programs import Command, run, scratch
 
 from ._symmetrize import Heuristic, symmetrize
 
@@ -232,7 +234,22 @@ class Giza(TrainedAligner):
         return Schedule(self.ibm1, self.hmm, self.ibm3, self.ibm4)
 
     def _program(self, name: str) -> Path:
-        return find_program(name, self.bin_dir, package="MGIZA++")
+        """Return the absolute path of a program; raise `ProgramError` if it is not there."""
+        if self.bin_dir is None:
+            on_path = shutil.which(name)
+            if on_path is None:
+                raise ProgramError(
+                    f"the program {name} is not on PATH; install MGIZA++ "
+                    f"(docs/how-to/aligners.md), or set bin_dir to the folder that holds it"
+                )
+            return Path(on_path).absolute()
+        path = self.bin_dir.absolute() / name
+        if not path.is_file() or not os.access(path, os.X_OK):
+            raise ProgramError(
+                f"{self.bin_dir}: holds no program {name}; set bin_dir to where MGIZA++ is "
+                f"installed"
+            )
+        return path
 
     def _command(self, folder: Path, arguments: Sequence[str | Path], *, log: str) -> Command:
         """Return a command that runs in a folder of scratch, where its log lies."""

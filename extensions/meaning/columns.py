@@ -13,6 +13,8 @@ from portmert.tuner.annotation.annotators._meaning import Fault
 from portmert.tuner.base.errors import counted
 from portmert.tuner.texts.annotator import faulty_word, heads_fault
 
+from ._lines import paragraphs, whole_number
+
 NOTHING = ("_", "-", "", "*")
 
 
@@ -47,7 +49,7 @@ class TokenRow(NamedTuple):
 
 def read(lines: Sequence[str]) -> Iterator[_meaning.Analysed]:
     """Yield the sentences of a file; raise `Fault` where a line is wrong."""
-    for paragraph in _meaning.paragraphs(lines, "#"):  # `#begin document` too
+    for paragraph in paragraphs(lines, "#"):  # `#begin document` too
         form, rows = UP, list[TokenRow]()
         for number, line in paragraph:
             if not rows:
@@ -152,7 +154,7 @@ def _by_heads(form: Form, rows: list[TokenRow]) -> Iterator[_meaning.Proposition
         )
     links = []
     for row in rows:
-        head = _meaning.whole_number(row.columns[form.head])
+        head = whole_number(row.columns[form.head])
         if head is None:
             raise Fault(row.line, f"HEAD is '{row.columns[form.head]}', expected a number")
         links.append((head, "_"))

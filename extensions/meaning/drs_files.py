@@ -24,9 +24,9 @@ from portmert.tuner.annotation.annotators._meaning import (
     at,
     discourse_tree,
     is_one_word,
-    paragraphs,
-    whole_number,
 )
+
+from ._lines import paragraphs, whole_number
 
 TAGS = frozenset((
     "drs", "sdrs", "alfa", "merge", "smerge", "timex", "named", "pred", "card", "rel", "role",

@@ -28,6 +28,8 @@ NOT_HERE = {
 
 FILTER_SECONDS = 600.0
 """A filter that reads and writes nothing for so long hangs: it changes lines, one by one."""
+TIMES_INPUT = 100
+"""Output larger than this many times the input is none of a filter."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ def _filtered(texts: Texts, command: str) -> Texts:
                 folder / "log",
                 out,
                 given=source,
-                bounds={out: programs.Bound((1 << 20) + programs.TIMES_INPUT * len(text))},
+                bounds={out: programs.Bound((1 << 20) + TIMES_INPUT * len(text))},
                 timeout_seconds=FILTER_SECONDS,
                 name=f"--filter {command}",
                 is_scratch=True,

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.base import options
-from portmert.tuner.base.columns import INDEX_KEYS, table_rows
+from portmert.tuner.base.columns import INDEX_KEYS, rows_of_table
 from portmert.tuner.base.errors import suggest
 from portmert.tuner.base.warn import warn
 from portmert.tuner.nbest.readers._base import Reader, rank_in
@@ -62,7 +62,8 @@ class Tsv(Reader):
 
     def records(self, file: ListFile) -> Iterator[Hypothesis]:
         """Yield the hypotheses of a whole file."""
-        columns, *rows = table_rows(list(file.lines()), file.where)
+        cells_of = (line.split("\t") for line in list(file.lines()))
+        columns, *rows = rows_of_table(cells_of, file.where, "tabs")
         id_at = _index(file, columns, "id", self.id or _usual(columns, IDS))
         text_at = _index(file, columns, "text", self.text or _usual(columns, TEXTS))
         score = self.score or _usual(columns, SCORES)

@@ -360,7 +360,8 @@ def _of_table(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield place and cells of each row; an empty cell of a table is an empty text."""
     is_quoted = _COMMAS.search(file) is not None
     lines = each_line(file)
-    cells_of = csv.reader(f"{line}\n" for line in lines) if is_quoted else _by_tabs(lines)
+    by_tabs = (line.split("\t") for line in lines)
+    cells_of = csv.reader(f"{line}\n" for line in lines) if is_quoted else by_tabs
     try:
         by = "commas" if is_quoted else "tabs"
         names, *rows = list(rows_of_table(cells_of, called(file), by)) or [[]]
@@ -368,21 +369,6 @@ def _of_table(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(f"{called(file)}: {error}; is it a table with commas?") from None
     for number, cells in enumerate(rows, 2):
         yield f"{called(file)}:{number}", dict(zip(names, cells, strict=True))
-
-
-def table_rows(lines: Iterable[str], where: str) -> Iterator[list[str]]:
-    """Yield the names of the columns of a table, then the cells of each row, as many.
-
-    Raises
-    ------
-    InputError
-        As `rows_of_table`.
-    """
-    return rows_of_table(_by_tabs(lines), where, "tabs")
-
-
-def _by_tabs(lines: Iterable[str]) -> Iterator[list[str]]:
-    return (line.split("\t") for line in lines)
 
 
 def rows_of_table(cells_of: Iterable[list[str]], where: str, by: str) -> Iterator[list[str]]:

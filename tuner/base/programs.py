@@ -30,8 +30,6 @@ MOST_LOGGED = 1 << 30
 """Bytes of messages that nobody will read: `-v 3` of Moses writes some MB a segment."""
 LEAST_FREE = 1 << 16
 """A disk with fewer bytes is full, and the first cause of what a program failed of."""
-TIMES_INPUT = 100
-"""A result larger than this many times its input is none: links are about as long as texts."""
 PATIENCE_SECONDS = 24 * 3600.0
 """A program that prints nothing for so long hangs: mkcls is silent for hours on a large bitext."""
 
@@ -58,30 +56,6 @@ def module_path() -> str:
     return os.pathsep.join(
         entry for entry in sys.path if entry and (Path(entry).resolve() != here or here == ours)
     )
-
-
-def find_program(name: str, folder: Path | None, *, package: str) -> Path:
-    """Return the absolute path of a program in `folder`, or on PATH if that is None.
-
-    Raises
-    ------
-    ProgramError
-        It is not there; the message says which package brings it.
-    """
-    if folder is None:
-        on_path = shutil.which(name)
-        if on_path is None:
-            raise ProgramError(
-                f"the program {name} is not on PATH; install {package} "
-                f"(docs/how-to/aligners.md), or set bin_dir to the folder that holds it"
-            )
-        return Path(on_path).absolute()
-    path = folder.absolute() / name
-    if not path.is_file() or not os.access(path, os.X_OK):
-        raise ProgramError(
-            f"{folder}: holds no program {name}; set bin_dir to where {package} is installed"
-        )
-    return path
 
 
 # Start and end.

@@ -50,8 +50,8 @@ LEFT = 30
 """Columns of the name of an option where each has one line."""
 
 
-class Command(click.Command):
-    """A command whose help has its options in groups.
+class _InGroups(click.Command):
+    """A command or a group whose help has its options in groups.
 
     Names of parameters in backquotes are those of options.
     """
@@ -70,62 +70,11 @@ class Command(click.Command):
         context.meta[COMMAND_LINE] = shlex.join(["portmert", info_name or "", *typed])
         return context
 
-    def get_help_option_names(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
-        """Return the option of the whole help; `-h` is a shorter one."""
-        return ["--help"]
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return all parameters, and `-h`."""
-        *params, whole = super().get_params(ctx)
-        return [*params, _SHORT, whole]
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the command does, without its examples."""
-        described = click.Command(self.name, help="\n\n".join(self._paragraphs(are_code=False)))
-        described.format_help_text(ctx, formatter)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write examples, and where to read on."""
-        if examples := self._paragraphs(are_code=True):
-            with formatter.section("Examples"):
-                formatter.write(textwrap.indent("\n".join(examples), "  ") + "\n")
-        path, name = ctx.command_path, ctx.command_path.split()[1:2]
-        more = [(f"{path} -h", "one line for each option")]
-        more += [
-            (f"docs/{PAGES[word]}.md", "in the folder that `portmert examples FOLDER` makes")
-            for word in name if word in PAGES
-        ]  # fmt: skip
-        with formatter.section("Learn more"):
-            formatter.write_dl(more)
-
-    def short_help_text(self, ctx: click.Context) -> str:
-        """Return one line for the command, and one for each option."""
-        formatter = ctx.make_formatter()
-        self.format_usage(ctx, formatter)
-        formatter.write(f"\n  {self.get_short_help_str(limit=1000)}\n")
-        for title, records in self._grouped(ctx).items():
-            formatter.write(f"\n{title}:\n")
-            for form, text in records:
-                name = form if len(form) < LEFT else form.partition(" ")[0]
-                said = re.split(r"[.:;] |\.$|, (?:for example|which|where) ", text)[0]
-                line = textwrap.shorten(said, formatter.width - LEFT - 2, placeholder=" ...")
-                formatter.write(f"  {name:<{LEFT}}{line}".rstrip() + "\n")
-        return (
-            formatter.getvalue() + f"\n`{ctx.command_path} --help` has all of it, with examples.\n"
-        )
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
         for title, records in self._grouped(ctx).items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-    def _paragraphs(self, *, are_code: bool) -> list[str]:
-        """Return the paragraphs of the docstring that are examples, or those that are not."""
-        text = inspect.cleandoc(self.help or "").partition("\f")[0]
-        all_of_it = re.split(r"\n\s*\n", text)
-        chosen = [one for one in all_of_it if one.startswith("\b\n") == are_code]
-        return [one.removeprefix("\b\n") for one in chosen]
 
     def _grouped(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
         """Return forms and texts of the options by heading."""
@@ -148,6 +97,62 @@ class Command(click.Command):
         return {title: records for title, records in groups.items() if records}
 
 
+class Command(_InGroups):
+    """A command with a whole help, `--help`, and a line for each option, `-h`."""
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        """Return the option of the whole help; `-h` is a shorter one."""
+        return ["--help"]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return all parameters, and `-h`."""
+        *params, whole_help = super().get_params(ctx)
+        return [*params, _SHORT, whole_help]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does, without its examples."""
+        described = click.Command(self.name, help="\n\n".join(self._paragraphs(are_code=False)))
+        described.format_help_text(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write examples, and where to read on."""
+        if examples := self._paragraphs(are_code=True):
+            with formatter.section("Examples"):
+                formatter.write(textwrap.indent("\n".join(examples), "  ") + "\n")
+        places = [(f"{ctx.command_path} -h", "one line for each option")]
+        if page := PAGES.get(" ".join(ctx.command_path.split()[1:2])):
+            places.append(
+                (f"docs/{page}.md", "in the folder that `portmert examples FOLDER` makes")
+            )
+        with formatter.section("Learn more"):
+            formatter.write_dl(places)
+
+    def short_help_text(self, ctx: click.Context) -> str:
+        """Return one line for the command, and one for each option."""
+        formatter = ctx.make_formatter()
+        self.format_usage(ctx, formatter)
+        formatter.write(f"\n  {self.get_short_help_str(limit=1000)}\n")
+        for title, records in self._grouped(ctx).items():
+            formatter.write(f"\n{title}:\n")
+            for form, text in records:
+                name = form if len(form) < LEFT else form.partition(" ")[0]
+                clause = re.split(r"[.:;] |\.$|, (?:for example|which|where) ", text)[0]
+                line = textwrap.shorten(clause, formatter.width - LEFT - 2, placeholder=" ...")
+                formatter.write(f"  {name:<{LEFT}}{line}".rstrip() + "\n")
+        return (
+            formatter.getvalue() + f"\n`{ctx.command_path} --help` has all of it, with examples.\n"
+        )
+
+    def _paragraphs(self, *, are_code: bool) -> list[str]:
+        """Return the paragraphs of the docstring that are examples, or those that are not."""
+        text = inspect.cleandoc(self.help or "").partition("\f")[0]
+        return [
+            paragraph.removeprefix("\b\n")
+            for paragraph in re.split(r"\n\s*\n", text)
+            if paragraph.startswith("\b\n") == are_code
+        ]
+
+
 def _show_short(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing and isinstance(ctx.command, Command):
         click.echo(ctx.command.short_help_text(ctx), nl=False)
@@ -160,14 +165,10 @@ _SHORT = click.Option(
 )  # fmt: skip
 
 
-class CommandGroup(Command, click.Group):
+class CommandGroup(_InGroups, click.Group):
     """A command with commands below it, whose first lines are shown in full."""
 
     command_class = Command
-    get_help_option_names = click.Group.get_help_option_names  # pyright: ignore[reportAssignmentType]
-    get_params = click.Group.get_params  # pyright: ignore[reportAssignmentType]
-    format_help_text = click.Group.format_help_text  # pyright: ignore[reportAssignmentType]
-    format_epilog = click.Group.format_epilog  # pyright: ignore[reportAssignmentType]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, then the commands."""
@@ -207,16 +208,16 @@ class WrongUsage(click.ClickException):
 
 def _with_effect(words: Sequence[str], *, needs_folder: bool) -> list[str]:
     """Return the words of a command that decide its result; a folder that it needs is DIR."""
-    kept: list[str] = []
+    with_effect: list[str] = []
     before = ""
     for word in words:
         name, is_value = word.partition("=")[0], word == "-" or not word.startswith("-")
         if name == "--out-dir" and needs_folder:
-            kept.append("--out-dir=DIR")
+            with_effect.append("--out-dir=DIR")
         elif name not in WITHOUT_EFFECT and not (is_value and before in TAKE_VALUES):
-            kept.append(word)
+            with_effect.append(word)
         before = word
-    return kept
+    return with_effect
 
 
 def _with_options(text: str, names: dict[str, str]) -> str:

@@ -12,8 +12,6 @@ B-, I- or O for each word, as semantic role labellers write them.
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,7 +40,6 @@ DEEPEST = 200
 
 KEYS = ("words", "tags", "roles", "drs", "verbs")
 _BOX_KEYS = ("tag", "type", "symbol", "children", *WORD_KINDS)
-_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Fault(Exception):  # noqa: N818  half of a message: the file stands before it
@@ -60,17 +57,6 @@ def at(line: int) -> Iterator[None]:
         yield
     except ValueError as error:
         raise Fault(line, str(error)) from None
-
-
-def paragraphs(lines: Sequence[str], comment: str) -> Iterator[list[tuple[int, str]]]:
-    """Yield the lines of each sentence without comments, with numbers from 1.
-
-    Blank lines stand between sentences.
-    """
-    rows = ((n, line) for n, line in enumerate(lines, 1) if not line.startswith(comment))
-    for filled, group in itertools.groupby(rows, lambda row: bool(row[1].strip())):
-        if filled:
-            yield list(group)
 
 
 @dataclass(frozen=True)
@@ -107,11 +93,6 @@ class Part:
     symbol: str = ""
     words: list[tuple[str, int | str]] = field(default_factory=list)
     children: list[Part] = field(default_factory=list)
-
-
-def whole_number(text: str) -> int | None:
-    """Return the number that a text is, or None if it is no number from 0 to 999999999."""
-    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def is_one_word(text: str) -> bool:
