@@ -25,3 +25,15 @@ def fails(folder, name, *texts, **options):
     message = str(caught.value).replace(f"{folder}/", "")
     assert "\n" not in message
     return message
+
+
+def refusals(messages):
+    """Return a test that lists are refused; `messages`: reader -> list -> begin of its message."""
+    cases = [(name, *case) for name, texts in messages.items() for case in texts.items()]
+    ids = [f"{name}-{number}" for number, (name, _, _) in enumerate(cases)]
+
+    @pytest.mark.parametrize(("name", "text", "message"), cases, ids=ids)
+    def refused(tmp_path, name, text, message):
+        assert fails(tmp_path, name, text).startswith(message)
+
+    return refused

@@ -14,7 +14,7 @@ from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.feature_files import read_numbers
 from portmert.tuner.nbest.read import read_nbest
-from tests.support.reading import fails, read
+from tests.support.reading import fails, read, refusals
 
 
 def completion(**other):
@@ -42,211 +42,98 @@ def test_a_key_with_a_line_end_stays_in_the_line_of_the_message(tmp_path):
     assert message.endswith("(keys found: b , id)")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        (
-            "openai",
-            "{}",
-            "list1:1: 'choices' is missing, expected a list of objects (keys found: none)",
-        ),
-        ("openai", '{"choices": []}', "list1:1: id '0': 'choices' is empty: a segment has"),
-        ("openai", '{"choices": [3]}', "list1:1: 'choices' is [3], expected a list of objects"),
-        (
-            "openai",
-            '{"choices": [{"text": "a", "finish_reason": "stop"}]}',
-            "list1:1: 'logprobs' is missing, expected log-probabilities of tokens; ask the servic",
-        ),
-        ("openai", completion(logprobs=None), "list1:1: 'logprobs' is null, expected log-prob"),
-        ("openai", chat(content=None), "list1:1: id '0': an answer without text; --drop"),
-        (
-            "openai",
-            completion(logprobs={"token_logprobs": [None, -1.0]}),
-            "list1:1: token 1 of 'logprobs.token_logprobs' has no log-probability; is it the",
-        ),
-        (
-            "openai",
-            chat(-1e300),
-            "list1:1: 'logprobs.content, token 1' is -1e+300; values must be",
-        ),
-        (
-            "openai",
-            completion(logprobs={"tokens": []}),
-            "list1:1: 'logprobs.token_logprobs' is missing, expected a list, one entry a token (k",
-        ),
-        (
-            "openai",
-            '{"choices": [{"index": 1, "text": ""}, {"index": 1, "text": ""}]}',
-            "list1:1: two choices have the index 1",
-        ),
-        (
-            "openai",
-            '{"custom_id": "x", "response": null, "error": {"message": "too long"}}',
-            f"list1:1: id 'x': the request failed: too long; {DROP}",
-        ),
-        (
-            "openai",
-            '{"outputs": [{"text": "a", "cumulative_logprob": -1}]}',
-            "list1:1: 'token_ids' is missing, expected a list of tokens (keys found: cumul",
-        ),
-        (
-            "openai:features=logprob",
-            completion(logprob=1),
-            "list1: two features are called 'logprob'; each needs a name of its own",
-        ),
-        (
-            "huggingface:features=a+a",
-            '{"sequences": ["b"], "a": [-1]}',
-            "list1: two features are called 'a'",
-        ),
-        (
-            "jsonl:features=x+y",
-            '{"id": 0, "text": "", "x": {"LM": 1}, "y": {"LM": 2}}',
-            "list1: two features are called 'LM'",
-        ),
-        ("tsv:features=LM+LM", "id\thyp\tLM\n0\ta\t1\n", "list1: two features are called 'LM'"),
-        (
-            "openai:features=reward",
-            completion(),
-            "list1:1: 'reward' is missing, expected scores (name the keys in features=) (keys",
-        ),
-        (
-            "huggingface",
-            '{"sequences": [[1, 2]], "sequences_scores": [[-1]]}',
-            "list1:1: the sequences are no texts ([1, 2]); save them decoded: tokenizer.batch",
-        ),
-        (
-            "huggingface",
-            '{"sequences": ["a", "b"], "sequences_scores": [-1]}',
-            "list1:1: 'sequences_scores' has 1 entry in 1 segment, 'sequences' has 2 in 1",
-        ),
-        (
-            "huggingface",
-            '{"sequences": ["a"], "score": [-1]}',
-            "list1:1: 'sequences_scores' is missing, expected a list, an entry a hypothesis (k",
-        ),
-        (
-            "huggingface:n=2",
-            '{"sequences": ["a"], "sequences_scores": [1]}',
-            "list1:1: 'sequences' has 1 entry, no multiple of n=2",
-        ),
-        (
-            "huggingface",
-            '{"sequences": [["a"], []], "sequences_scores": [[1], []]}',
-            "list1:1: 'sequences' has a segment without hypotheses",
-        ),
-        ("huggingface", b"PK\x03\x04rubbish", "list1: "),
-        ("nemo", '{"beams": [["a"]]}', "list1:1: 'beams' is [\"a\"], expected a text and a score"),
-        (
-            "nemo",
-            '{"pred_text": "a"}',
-            "list1:1: id '0': 'beams' is missing, expected a list of hypotheses",
-        ),
-        ("kaldi", "u-1 a\nu-1 b\n", "list1:2: u-1 stands twice, first in line 1"),
-        (
-            "kaldi",
-            "u-1 a\nu b\n",
-            "list1:2: 'u b' does not begin with a key of a hypothesis, like",
-        ),
-        ("jsonl", "{]\n", "list1:1: not JSON: "),
-        pytest.param(
-            "jsonl", "[" * 100_000, "list1:1: not JSON: brackets are nested too deep", id="deep"
-        ),
-        ("jsonl", "[1]\n", "list1: entry 1: '1' is no JSON object"),
-        (
-            "jsonl",
-            '{"text": "a", "features": 1}\n',
-            "list1:1: 'id' is missing, expected a segment",
-        ),
-        (
-            "jsonl:features=score",
-            '{"id": 0, "text": "a"}\n',
-            "list1:1: 'score' is missing, expected scores",
-        ),
-        (
-            "jsonl",
-            '{"id": 0, "text": "a", "features": 1}\n{"id": 0, "text": "b"}\n',
-            "list1:2: features none, the first hypothesis has features",
-        ),
-        (
-            "jsonl",
-            '{"id": 0, "text": "a", "features": NaN}\n',
-            "list1:1: not JSON: NaN is no number of JSON; expected one object a line",
-        ),
-        (
-            "jsonl",
-            (
-                '{"id": 0, "text": "a", "features": {"x": 1}}\n'
-                '{"id": 0, "text": "b", "features": {"x": 1, "y": [1, 2]}}\n'
+test_what_is_wrong_is_said_with_its_place = refusals(
+    {
+        "openai": {
+            "{}": "list1:1: 'choices' is missing, expected a list of objects (keys found: none)",
+            '{"choices": []}': "list1:1: id '0': 'choices' is empty: a segment has",
+            '{"choices": [3]}': "list1:1: 'choices' is [3], expected a list of objects",
+            '{"choices": [{"text": "a", "finish_reason": "stop"}]}': (
+                "list1:1: 'logprobs' is missing, expected log-probabilities of tokens; "
+                "ask the servic"
             ),
-            "list1:2: features x, y (2 values), the first hypothesis has x",
-        ),
-        (
-            "jsonl",
-            '{"id": 0, "text": "a", "features": 1, "links": 3}\n',
-            "list1:1: 'links' is 3, expected \"0-0 1-1\" or [[0, 0], [1, 1]]",
-        ),
-        (
-            "jsonl",
-            (
-                '{"id": 0, "text": "a", "features": 1, "links": ""}\n'
-                '{"id": 0, "text": "a", "features": 2}\n'
+            completion(logprobs=None): "list1:1: 'logprobs' is null, expected log-prob",
+            chat(content=None): "list1:1: id '0': an answer without text; --drop",
+            completion(logprobs={"token_logprobs": [None, -1.0]}): (
+                "list1:1: token 1 of 'logprobs.token_logprobs' has no log-probability; is it the"
             ),
-            "list1:2: no word alignment, the first hypothesis has",
-        ),
-        ("jsonl", '{"hypotheses": {"text": "a"}}\n', 'list1:1: \'hypotheses\' is {"text": "a"}'),
-        (
-            "jsonl",
-            '{"id": "u", "hypotheses": []}',
-            "list1:1: id 'u': 'hypotheses' is empty: a segment has",
-        ),
-        (
-            "jsonl:features=logprob",
-            '{"id": "u", "hyp": "a", "lm": 1}',
-            (
-                "list1:1: 'logprob' is missing, expected scores (name the keys in features=) "
-                "(keys found: hyp, id, lm)"
+            chat(-1e300): "list1:1: 'logprobs.content, token 1' is -1e+300; values must be",
+            completion(logprobs={"tokens": []}): (
+                "list1:1: 'logprobs.token_logprobs' is missing, expected a list, "
+                "one entry a token (k"
             ),
-        ),
-        ("jsonl", '{"id": "a b", "text": "", "features": 1}', "list1:1: id 'a b' is not one word"),
-        (
-            "jsonl",
-            '{"id": 0, "text": "", "features": 1}\n{"id": "u", "text": "", "features": 1}\n',
-            "list1:2: segment id 'u' is not a whole number; ids count from 0",
-        ),
-        ("espnet", '{"utts": {"u": null}}', "list1: utts: 'u' is null, expected an object with"),
-        ("espnet", '{"utts": []}', "list1:1: 'utts' is [], expected an object of utterances"),
-        (
-            "espnet",
-            utterance(rec_token="a", score=-1),  # noqa: S106  words
-            "list1: utts.u.output, hypothesis 1: 'rec_text' is missing, expected a text (keys",
-        ),
-        (
-            "espnet",
-            '{"utts": {"u": {"output": []}}}',
-            "list1: utts.u: 'output' is empty: a segment",
-        ),
-        (
-            "espnet",
-            '{"utts": {"a b": {"output": [{"rec_text": "", "score": 1}]}}}',
-            "list1: utts.a",
-        ),
-        ("espnet", '{\n"utts": \n', "list1:2: not JSON: "),
-        (
-            "mlm-scoring",
-            '{"u": {"ref": "a"}}',
-            "list1: u: 'hyp_1' is missing, expected a hypothesis",
-        ),
-        ("mlm-scoring", scored(text="a"), "list1: u.hyp_1: 'score' is missing, expected a number"),
-        (
-            "jsonl",
-            '{"id": 0, "sentence": "a"}',
-            "list1:1: 'text' is missing, expected a text (or name its key: --nbest-format",
-        ),
-    ],
+            '{"choices": [{"index": 1, "text": ""}, {"index": 1, "text": ""}]}': (
+                "list1:1: two choices have the index 1"
+            ),
+            '{"custom_id": "x", "response": null, "error": {"message": "too long"}}': (
+                f"list1:1: id 'x': the request failed: too long; {DROP}"
+            ),
+            '{"outputs": [{"text": "a", "cumulative_logprob": -1}]}': (
+                "list1:1: 'token_ids' is missing, expected a list of tokens (keys found: cumul"
+            ),
+        },
+        "openai:features=logprob": {
+            completion(logprob=1): (
+                "list1: two features are called 'logprob'; each needs a name of its own"
+            ),
+        },
+        "huggingface:features=a+a": {
+            '{"sequences": ["b"], "a": [-1]}': "list1: two features are called 'a'",
+        },
+        "tsv:features=LM+LM": {
+            "id\thyp\tLM\n0\ta\t1\n": "list1: two features are called 'LM'",
+        },
+        "openai:features=reward": {
+            completion(): (
+                "list1:1: 'reward' is missing, expected scores (name the keys in features=) (keys"
+            ),
+        },
+        "huggingface": {
+            '{"sequences": [[1, 2]], "sequences_scores": [[-1]]}': (
+                "list1:1: the sequences are no texts ([1, 2]); save them decoded: tokenizer.batch"
+            ),
+            '{"sequences": ["a", "b"], "sequences_scores": [-1]}': (
+                "list1:1: 'sequences_scores' has 1 entry in 1 segment, 'sequences' has 2 in 1"
+            ),
+            '{"sequences": ["a"], "score": [-1]}': (
+                "list1:1: 'sequences_scores' is missing, expected a list, an entry a hypothesis (k"
+            ),
+            '{"sequences": [["a"], []], "sequences_scores": [[1], []]}': (
+                "list1:1: 'sequences' has a segment without hypotheses"
+            ),
+            b"PK\x03\x04rubbish": "list1: ",
+        },
+        "huggingface:n=2": {
+            '{"sequences": ["a"], "sequences_scores": [1]}': (
+                "list1:1: 'sequences' has 1 entry, no multiple of n=2"
+            ),
+        },
+        "nemo": {
+            '{"beams": [["a"]]}': "list1:1: 'beams' is [\"a\"], expected a text and a score",
+            '{"pred_text": "a"}': (
+                "list1:1: id '0': 'beams' is missing, expected a list of hypotheses"
+            ),
+        },
+        "kaldi": {
+            "u-1 a\nu-1 b\n": "list1:2: u-1 stands twice, first in line 1",
+            "u-1 a\nu b\n": "list1:2: 'u b' does not begin with a key of a hypothesis, like",
+        },
+        "espnet": {
+            '{"utts": {"u": null}}': "list1: utts: 'u' is null, expected an object with",
+            '{"utts": []}': "list1:1: 'utts' is [], expected an object of utterances",
+            utterance(rec_token="a", score=-1): (  # noqa: S106  words
+                "list1: utts.u.output, hypothesis 1: 'rec_text' is missing, expected a text (keys"
+            ),
+            '{"utts": {"u": {"output": []}}}': "list1: utts.u: 'output' is empty: a segment",
+            '{"utts": {"a b": {"output": [{"rec_text": "", "score": 1}]}}}': "list1: utts.a",
+            '{\n"utts": \n': "list1:2: not JSON: ",
+        },
+        "mlm-scoring": {
+            '{"u": {"ref": "a"}}': "list1: u: 'hyp_1' is missing, expected a hypothesis",
+            scored(text="a"): "list1: u.hyp_1: 'score' is missing, expected a number",
+        },
+    }
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, expected):
-    assert fails(tmp_path, name, text).startswith(expected)
 
 
 def test_costs_of_another_list_are_refused(tmp_path):

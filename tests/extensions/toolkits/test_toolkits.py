@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.support.reading import fails, read
+from tests.support.reading import fails, read, refusals
 
 NO_LINKS = None
 
@@ -261,45 +261,62 @@ def test_a_list_that_cannot_be_guessed_is_named_with_what_to_type(tmp_path, line
     assert f"it looks like {advice}" in fails(tmp_path, "auto", f"{line}\n")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("flat", "a\nb\n", "list1: how many hypotheses has a segment? give flat:n=N, or name the"),
-        ("flat:n=1,fields=score+text", "a\n", "list1:1: 1 field between tabs or |||, expected 2"),
-        ("flat:n=1,fields=score+text", "x\ta\n", "list1:1: 'x' for score score is not a number"),
-        (
-            "jsonl",
-            '{"hypotheses": ["a", "b"], "scores": [1]}',
-            "list1:1: 'scores' has 1 entry, 'hypotheses' has 2; expected one for each hypothesis",
-        ),
-        (
-            "jsonl",
-            '{"hypotheses": ["a", "b"], "scores": 1}',
-            "list1:1: 'scores' is 1, expected a list, an entry a hypothesis",
-        ),
-        (
-            "jsonl",
-            '{"hypotheses": [[1, 2]]}',
-            "list1:1: 'hypotheses' is [1, 2], expected a list of hypotheses: objects, texts, or",
-        ),
-        ("opennmt", "[-1.5] a\n", "list1:1: a hypothesis before the first line `SENT 1: ...`"),
-        ("opennmt", "SENT 1: x\n[y] a\n", "list1:2: 'y' for the score is not a number"),
-        ("opennmt", "SENT 1: x\nand so\n", "list1:2: 'and so' is no line of OpenNMT's log"),
-        ("fairseq", "H\t-1\ta\n", "list1:1: a line H before the first source, a line S or O"),
-        (
-            "fairseq",
-            "H-0\t-1\ta\nH\t-1\ta\n",
-            "list1:2: the line H has no id, the first record has one",
-        ),
-        (
-            "fairseq",
-            "H-0\t-inf\ta\n",
-            "list1:1: the score is -inf; values must be finite, none beyond 1e+30; leave this",
-        ),
-    ],
+test_what_is_wrong_is_said_with_its_place = refusals(
+    {
+        "fairseq": {
+            "H-0\t-0.5\ta\nhello\n": "list1:2: 'hello' is no line of fairseq-generate",
+            "H-0\t-0.5 a\n": "list1:1: an H line has a score, a tab and a text, found",
+            "H-0\tx\ta\n": "list1:1: 'x' for the score is not a number",
+            "H-0\t1\ta\nP-1\t-1\n": "list1:2: P-1 does not follow a line H-1",
+            "P-1\t-1\n": "list1:1: P-1 does not follow a line H-1",
+            "H-0\t1\ta\nP-0\t-1\nP-0\t-1\n": "list1:3: a second P-0 for the hypothesis of",
+            "H-0\t1\ta\nP-0\t-1\nH-0\t1\tb\n": "list1:3: no P line for this hypothesis,",
+            "H-0\t1\ta\nX-0\t1\n": "list1:2: unknown kind of line X-0",
+            "H-0\t1\ta\nA-0\t0-3\n": "list1:1: 0-3 is out of range, the hypothesis has 1",
+            "S-0\ta\n": "list1: no hypothesis in the file",
+            "H-1\t1\ta\n": "list1: 1 of 2 segments have no hypothesis (ids 0)",
+            "H\t-1\ta\n": "list1:1: a line H before the first source, a line S or O",
+            "H-0\t-1\ta\nH\t-1\ta\n": "list1:2: the line H has no id, the first record has one",
+            "H-0\t-inf\ta\n": (
+                "list1:1: the score is -inf; values must be finite, none beyond 1e+30; leave this"
+            ),
+        },
+        "fairseq:text=D": {
+            "H-0\t1\ta\n": "list1:1: no D line for this hypothesis; give text=H",
+        },
+        "flat:n=2": {
+            "a\t1\nb\t2\nc\t3\n": "list1: 3 lines, no multiple of n=2; every segment",
+        },
+        "flat:n=1": {
+            "a\t1\nb\n": "list1:2: 1 field between tabs or |||, expected 2",
+        },
+        "flat:n=1,names=a": {
+            "a\t1\t2\n": "list1: names=a must be 2 different names: there are 2",
+        },
+        "tsv": {
+            "id\thyp\tLM\n0\ta\n": "list1:2: 2 columns separated by tabs, the header names 3",
+            "id\thyp\tLM\tLM\n": "list1:1: column 'LM' stands twice",
+            "hyp\tLM\n": "list1:1: no column is named id or segment or seg_id or sent_id; name",
+            "id\thyp\tLM\n": "list1: no hypothesis in the file",
+            "id\thyp\tLM\tlinks\n0\ta\t1\t0_0\n": "list1:2: '0_0' is not a link, expected",
+        },
+        "tsv:features=LN": {
+            "id\thyp\tLM\n": "list1:1: there is no column 'LN' for features=; known",
+        },
+        "flat": {
+            "a\nb\n": "list1: how many hypotheses has a segment? give flat:n=N, or name the",
+        },
+        "flat:n=1,fields=score+text": {
+            "a\n": "list1:1: 1 field between tabs or |||, expected 2",
+            "x\ta\n": "list1:1: 'x' for score score is not a number",
+        },
+        "opennmt": {
+            "[-1.5] a\n": "list1:1: a hypothesis before the first line `SENT 1: ...`",
+            "SENT 1: x\n[y] a\n": "list1:2: 'y' for the score is not a number",
+            "SENT 1: x\nand so\n": "list1:2: 'and so' is no line of OpenNMT's log",
+        },
+    }
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, expected):
-    assert fails(tmp_path, name, text).startswith(expected)
 
 
 def test_soft_links_are_those_that_marian_itself_makes_hard(tmp_path):

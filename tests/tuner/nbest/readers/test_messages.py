@@ -9,7 +9,7 @@ from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.readers import _bars
-from tests.support.reading import fails, read
+from tests.support.reading import fails, read, refusals
 
 MARIAN = "0 ||| a b ||| F0= -1 F1= -2 ||| -3\n"
 
@@ -137,78 +137,93 @@ def test_long_lines_are_recognised(tmp_path):
 # Lines that are wrong
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        (
-            "marian",
-            MARIAN + "0 ||| a b\n",
-            "list1:2: 2 fields separated by |||, expected at least 4",
-        ),
-        (
-            "marian",
-            MARIAN + "0 ||| a ||| 0-0 ||| F0= -1 F1= -2 ||| -3\n",
-            "list1:2: a word alignment and no word scores, line 1 has no word alignment and no",
-        ),
-        (
-            "marian",
-            "0 ||| a ||| 0.1,x 0.5,0.5 ||| F0=-1 ||| -3\n",
-            "list1:1: 'x' for a soft alignment is not a number",
-        ),
-        (
-            "marian",
-            "0 ||| a b ||| 0-0 1-4 ||| F0=-1 ||| -3\n",
-            "list1:1: link 1-4, but the hypothesis has 2 tokens; Marian aligns subwords",
-        ),
-        (
-            "marian",
-            "0 ||| a ||| 0:0 ||| F0=-1 ||| -3\n",
-            "list1:1: '0:0' is not a link, expected source-target positions from 0 like 0-0",
-        ),
-        ("travatar", "0 ||| a ||| 1\n", "list1:1: 3 fields separated by |||, expected 4: id, hyp"),
-        (
-            "travatar",
-            "0 ||| a ||| LM=1 ||| 1\n",
-            "list1:1: the features stand before the score; Travatar prints them behind it",
-        ),
-        ("joshua", "0 ||| a ||| lm_0=1 lm_0=2 ||| 1\n", "list1:1: feature lm_0 stands twice"),
-        ("fairseq", "H-0\t-0.5\ta\nhello\n", "list1:2: 'hello' is no line of fairseq-generate"),
-        ("fairseq", "H-0\t-0.5 a\n", "list1:1: an H line has a score, a tab and a text, found"),
-        ("fairseq", "H-0\tx\ta\n", "list1:1: 'x' for the score is not a number"),
-        ("fairseq", "H-0\t1\ta\nP-1\t-1\n", "list1:2: P-1 does not follow a line H-1"),
-        ("fairseq", "P-1\t-1\n", "list1:1: P-1 does not follow a line H-1"),
-        (
-            "fairseq",
-            "H-0\t1\ta\nP-0\t-1\nP-0\t-1\n",
-            "list1:3: a second P-0 for the hypothesis of",
-        ),
-        ("fairseq", "H-0\t1\ta\nP-0\t-1\nH-0\t1\tb\n", "list1:3: no P line for this hypothesis,"),
-        ("fairseq", "H-0\t1\ta\nX-0\t1\n", "list1:2: unknown kind of line X-0"),
-        ("fairseq", "H-0\t1\ta\nA-0\t0-3\n", "list1:1: 0-3 is out of range, the hypothesis has 1"),
-        ("fairseq:text=D", "H-0\t1\ta\n", "list1:1: no D line for this hypothesis; give text=H"),
-        ("fairseq", "S-0\ta\n", "list1: no hypothesis in the file"),
-        ("fairseq", "H-1\t1\ta\n", "list1: 1 of 2 segments have no hypothesis (ids 0)"),
-        ("flat:n=2", "a\t1\nb\t2\nc\t3\n", "list1: 3 lines, no multiple of n=2; every segment"),
-        ("flat:n=1", "a\t1\nb\n", "list1:2: 1 field between tabs or |||, expected 2"),
-        ("flat:n=1,names=a", "a\t1\t2\n", "list1: names=a must be 2 different names: there are 2"),
-        ("tsv", "id\thyp\tLM\n0\ta\n", "list1:2: 2 columns separated by tabs, the header names 3"),
-        ("tsv", "id\thyp\tLM\tLM\n", "list1:1: column 'LM' stands twice"),
-        (
-            "tsv",
-            "hyp\tLM\n",
-            "list1:1: no column is named id or segment or seg_id or sent_id; name",
-        ),
-        ("tsv", "id\thyp\tLM\n", "list1: no hypothesis in the file"),
-        (
-            "tsv:features=LN",
-            "id\thyp\tLM\n",
-            "list1:1: there is no column 'LN' for features=; known",
-        ),
-        ("tsv", "id\thyp\tLM\tlinks\n0\ta\t1\t0_0\n", "list1:2: '0_0' is not a link, expected"),
-    ],
+test_a_wrong_line_is_refused = refusals(
+    {
+        "marian": {
+            MARIAN + "0 ||| a b\n": "list1:2: 2 fields separated by |||, expected at least 4",
+            MARIAN + "0 ||| a ||| 0-0 ||| F0= -1 F1= -2 ||| -3\n": (
+                "list1:2: a word alignment and no word scores, line 1 has no word alignment and no"
+            ),
+            "0 ||| a ||| 0.1,x 0.5,0.5 ||| F0=-1 ||| -3\n": (
+                "list1:1: 'x' for a soft alignment is not a number"
+            ),
+            "0 ||| a b ||| 0-0 1-4 ||| F0=-1 ||| -3\n": (
+                "list1:1: link 1-4, but the hypothesis has 2 tokens; Marian aligns subwords"
+            ),
+            "0 ||| a ||| 0:0 ||| F0=-1 ||| -3\n": (
+                "list1:1: '0:0' is not a link, expected source-target positions from 0 like 0-0"
+            ),
+        },
+        "travatar": {
+            "0 ||| a ||| 1\n": "list1:1: 3 fields separated by |||, expected 4: id, hyp",
+            "0 ||| a ||| LM=1 ||| 1\n": (
+                "list1:1: the features stand before the score; Travatar prints them behind it"
+            ),
+        },
+        "joshua": {
+            "0 ||| a ||| lm_0=1 lm_0=2 ||| 1\n": "list1:1: feature lm_0 stands twice",
+        },
+        "jsonl": {
+            '{"hypotheses": ["a", "b"], "scores": [1]}': (
+                "list1:1: 'scores' has 1 entry, 'hypotheses' has 2; "
+                "expected one for each hypothesis"
+            ),
+            '{"hypotheses": ["a", "b"], "scores": 1}': (
+                "list1:1: 'scores' is 1, expected a list, an entry a hypothesis"
+            ),
+            '{"hypotheses": [[1, 2]]}': (
+                "list1:1: 'hypotheses' is [1, 2], expected a list of hypotheses: "
+                "objects, texts, or"
+            ),
+            "{]\n": "list1:1: not JSON: ",
+            "[" * 100_000: "list1:1: not JSON: brackets are nested too deep",
+            "[1]\n": "list1: entry 1: '1' is no JSON object",
+            '{"text": "a", "features": 1}\n': "list1:1: 'id' is missing, expected a segment",
+            '{"id": 0, "text": "a", "features": 1}\n{"id": 0, "text": "b"}\n': (
+                "list1:2: features none, the first hypothesis has features"
+            ),
+            '{"id": 0, "text": "a", "features": NaN}\n': (
+                "list1:1: not JSON: NaN is no number of JSON; expected one object a line"
+            ),
+            '{"id": 0, "text": "a", "features": {"x": 1}}\n'
+            '{"id": 0, "text": "b", "features": {"x": 1, "y": [1, 2]}}\n': (
+                "list1:2: features x, y (2 values), the first hypothesis has x"
+            ),
+            '{"id": 0, "text": "a", "features": 1, "links": 3}\n': (
+                "list1:1: 'links' is 3, expected \"0-0 1-1\" or [[0, 0], [1, 1]]"
+            ),
+            '{"id": 0, "text": "a", "features": 1, "links": ""}\n'
+            '{"id": 0, "text": "a", "features": 2}\n': (
+                "list1:2: no word alignment, the first hypothesis has"
+            ),
+            '{"hypotheses": {"text": "a"}}\n': 'list1:1: \'hypotheses\' is {"text": "a"}',
+            '{"id": "u", "hypotheses": []}': (
+                "list1:1: id 'u': 'hypotheses' is empty: a segment has"
+            ),
+            '{"id": "a b", "text": "", "features": 1}': "list1:1: id 'a b' is not one word",
+            '{"id": 0, "text": "", "features": 1}\n{"id": "u", "text": "", "features": 1}\n': (
+                "list1:2: segment id 'u' is not a whole number; ids count from 0"
+            ),
+            '{"id": 0, "sentence": "a"}': (
+                "list1:1: 'text' is missing, expected a text (or name its key: --nbest-format"
+            ),
+        },
+        "jsonl:features=x+y": {
+            '{"id": 0, "text": "", "x": {"LM": 1}, "y": {"LM": 2}}': (
+                "list1: two features are called 'LM'"
+            ),
+        },
+        "jsonl:features=score": {
+            '{"id": 0, "text": "a"}\n': "list1:1: 'score' is missing, expected scores",
+        },
+        "jsonl:features=logprob": {
+            '{"id": "u", "hyp": "a", "lm": 1}': (
+                "list1:1: 'logprob' is missing, expected scores (name the keys in features=) "
+                "(keys found: hyp, id, lm)"
+            ),
+        },
+    }
 )
-def test_a_wrong_line_is_refused(tmp_path, name, text, expected):
-    assert fails(tmp_path, name, text).startswith(expected)
 
 
 # What options do
