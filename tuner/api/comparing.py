@@ -109,10 +109,10 @@ def _system_files(systems: Any) -> tuple[SystemFiles, ...]:
     if not isinstance(systems, Mapping):
         return tuple(map(SystemFiles.parse, [systems] if isinstance(systems, str) else systems))
     files = []
-    for name, given in systems.items():
-        outputs = [given] if isinstance(given, Path | str) else given
+    for name, source in systems.items():
+        outputs = [source] if isinstance(source, Path | str) else source
         if isinstance(outputs, list | tuple) and all(isinstance(x, Path | str) for x in outputs):
             files.append(SystemFiles(name, tuple(Path(str(path)) for path in outputs)))
         else:
-            files.append(SystemFiles(name, (), (given,)))
+            files.append(SystemFiles(name, (), (source,)))
     return tuple(files)

@@ -89,10 +89,13 @@ class RecordColumn:
 
     def beside(self, key: str) -> tuple[str, ...] | None:
         """Return the text under another key beside each value; None if a record lacks it."""
-        texts = [_lookup(record, key) for record in self.records]
-        if any(text in (None, _ABSENT) or isinstance(text, dict | list) for text in texts):
-            return None
-        return tuple(map(str, texts))
+        texts = []
+        for record in self.records:  # most keys are not in the first one already
+            text = _lookup(record, key)
+            if text in (None, _ABSENT) or isinstance(text, dict | list):
+                return None
+            texts.append(str(text))
+        return tuple(texts)
 
     def check_words(self, ids: Sequence[str]) -> None:
         """Raise InputError if the records have these ids in another order under some key."""

@@ -192,7 +192,7 @@ def _labels(
         return list(_speakers(whole, file)), None
     words = [line.split() for line in whole]
     if all(len(pair) == 2 for pair in words) and (
-        Path(file).name == UTT2SPK or (ids is not None and words[0][0] in frozenset(ids))
+        Path(file).name == UTT2SPK or (ids is not None and words[0][0] in ids)
     ):
         return [group for _, group in words], [name for name, _ in words]
     return [" ".join(line) for line in words], None

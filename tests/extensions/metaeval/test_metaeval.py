@@ -578,6 +578,8 @@ def test_groups_come_from_a_column_a_file_or_records(tmp_path):
     """A group has the score of its statistics; people's is weighted by length."""
     (tmp_path / "domains").write_text("law\nnews\nnews\nlaw\n")
     (tmp_path / "records.tsv").write_text("id\tdomain\n0\tlaw\n1\tnews\n2\tnews\n3\tlaw\n")
+    speakers = "".join(f"f 1 {name} 0 1 x\n" for name in ("law", "news", "news", "law"))
+    (tmp_path / "talks.stm").write_text(f";; a comment\n{speakers}")
     rows = (tmp_path / "human.tsv").read_text().splitlines()
     groups = ["group", *["law", "news", "news", "law"] * 3]
     (tmp_path / "column.tsv").write_text(
@@ -592,7 +594,7 @@ def test_groups_come_from_a_column_a_file_or_records(tmp_path):
     (differences,) = of_column["differences"]
     for level in ("document", "group"):
         assert 0 < differences["correlations"][f"{level}.pearson_deltas"]["p_perm_both"] <= 1
-    for groups in ("domains", "records.tsv#domain"):
+    for groups in ("domains", "records.tsv#domain", "talks.stm"):
         of_file = json.loads(run("metaeval", *ALL, *metrics[:-1], "--groups", groups).stdout)
         assert of_file == of_column
     shown = run("metaeval", *ALL, "--metric", "ter", "--groups", "domains", "--all").stdout

@@ -90,6 +90,7 @@ def answered(
     if subsets is not None:
         parts["subsets"] = subset_scores(names, counts, resampling, subsets, groups)
     metrics = {x.label: x.metric for x in counts}
+    printed = {label: 100 if metric.in_percent else 1 for label, metric in metrics.items()}
     rows = [row for row in document["scores"] if row["difference"] is not None]
     if questions.margin is not None:
         parts["margin"] = questions.margin
@@ -100,7 +101,7 @@ def answered(
                 **power.margin_tests(
                     float(metrics[row["metric"]].oriented(row["difference"])),
                     row,
-                    questions.margin / (100 if metrics[row["metric"]].in_percent else 1),
+                    questions.margin / printed[row["metric"]],
                 ),
             }
             for row in rows
@@ -112,7 +113,7 @@ def answered(
             "system": row["system"],
             "difference": difference,
             "needed": power.units_needed(
-                difference / (100 if metrics[row["metric"]].in_percent else 1),
+                difference / printed[row["metric"]],
                 row,
                 units,
                 resampling.level,

@@ -92,17 +92,13 @@ def document_of_run(report: Mapping[str, Any]) -> Document:
 def about(comparison: Comparison) -> str:
     """Return what the results of a comparison depend on."""
     parts = [f"{counted(comparison['samples'], 'sample')}, seed {comparison['seed']}"]
-    if "segments" in comparison:
-        references = ", ".join(comparison["references"])
-        segments = counted(len(comparison["segments"]), "segment")
+    count = comparison.get("tested") or len(comparison.get("segments", ()))
+    if count:
+        segments = counted(count, "segment")
         if groups := comparison.get("groups"):
             segments += f" in {counted(groups['count'], 'group')}"
+        references = ", ".join(comparison.get("references", ()))
         parts.insert(0, f"{segments} of {references}" if references else segments)
-    if "tested" in comparison:
-        segments = counted(comparison["tested"], "segment")
-        if groups := comparison.get("groups"):
-            segments += f" in {counted(groups['count'], 'group')}"
-        parts.insert(0, segments)
     if comparison.get("reference_links"):
         parts.append(f"word links: {comparison['reference_links']}")
     return " · ".join([*parts, f"portmert {comparison['portmert']}"])

@@ -125,8 +125,8 @@ def _in_one_order(
     _check_same_kind(every)
     names = first.ids or tuple(str(k + 1) for k in range(len(first)))
     lacking = _lacking(every, names, drop=drop)
-    kept = tuple(name for name in names if name not in lacking)
-    if not kept:
+    ids = tuple(name for name in names if name not in lacking)
+    if not ids:
         raise InputError(f"{first.where}: no segment has a score of every system")
     if lacking:
         joining.warn_left_out(list(lacking), "a file", lacking)
@@ -134,11 +134,11 @@ def _in_one_order(
     def in_order(output: SegmentScores) -> SegmentScores:
         places = {name: place for place, name in enumerate(output.ids or names)}
         if drop:
-            return output.of_segments([places[name] for name in kept])
-        return output.of_segments(joining.positions(kept, places, first.where, output.where))
+            return output.of_segments([places[name] for name in ids])
+        return output.of_segments(joining.positions(ids, places, first.where, output.where))
 
     joined = {name: list(map(in_order, replicas)) for name, replicas in outputs.items()}
-    return joined, None if first.ids is None else kept
+    return joined, None if first.ids is None else ids
 
 
 def _check_same_kind(every: Sequence[SegmentScores]) -> None:
@@ -167,9 +167,9 @@ def _lacking(
     """Return the segments that lack a score of an output, and why; `names` are of the first."""
     lacking: dict[str, str] = {}
     if drop:
-        everywhere = frozenset.intersection(*(frozenset(x.ids or names) for x in every))
+        shared = frozenset.intersection(*(frozenset(x.ids or names) for x in every))
         all_names = dict.fromkeys(name for output in every for name in output.ids or names)
-        lacking = {name: "nothing in a file" for name in all_names if name not in everywhere}
+        lacking = {name: "nothing in a file" for name in all_names if name not in shared}
     for output in every:
         for row, text in output.lacking.items():
             if not drop:
