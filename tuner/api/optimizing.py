@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -33,7 +34,7 @@ from ..components.formula import Formula
 from ..executors.opening import opened
 from ..families import provided
 from ..nbest.check import length_order, warn_of_few
-from ..nbest.findings import column_findings, direction_finding, feature_ranges
+from ..nbest.findings import Range, column_findings, direction_finding, feature_ranges
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
@@ -213,6 +214,11 @@ class DevLists(PreparedLists):
         """The length penalty if there is one to try, else the lowest; 0 without."""
         return self.penalty.low if self.penalty else 0.0
 
+    @cached_property
+    def ranges(self) -> dict[str, Range]:
+        """The range of each feature that has one value."""
+        return feature_ranges(self.nbest)
+
     @property
     def start(self) -> FeatureWeights:
         """The start weights."""
@@ -275,8 +281,8 @@ def read_dev_lists(
             stats = read.statistics(metric)
             _describe(metric, stats, read.nbest.offsets)
             is_penalised = bool(length_penalty or start.length_penalty)
-            _check_lists(lists, read, metric, setup, is_penalised=is_penalised)
-            _check_columns(read.nbest, metric, stats)
+            functions = _check_lists(lists, read, metric, setup, is_penalised=is_penalised)
+            _check_columns(read.nbest, metric, stats, functions)
             alphas = start.length_penalty or None if length_penalty is None else length_penalty
             yield DevLists(
                 **vars(read),
@@ -325,28 +331,36 @@ def _searched(dev: DevLists) -> Optimized:
 
 def _check_lists(
     lists: Lists, read: PreparedLists, metric: Metric, setup: Setup, *, is_penalised: bool
-) -> None:
-    """Warn of lists to tune on that are few, in another order, or have doubtful features."""
+) -> Collection[str]:
+    """Warn of lists to tune on that are few, in another order, or have doubtful features.
+
+    Return the features that are told to be functions of the references.
+    """
     warn_of_few(len(read.nbest))
     if not is_penalised:
         under = model_scores(read.nbest, setup.starts[0]) if setup.starts else None
         if line := length_order(read.nbest, under):
             warn(line)
     added = [Feature.parse(spec) for spec in lists.features]
-    if added:
-        batch = corpus.make_batch(read.scored.texts, read.nbest.offsets, read.references)
-        for line in doubtful_features(added, read.nbest, batch, metric):
-            warn(line)
+    if not added:
+        return ()
+    batch = corpus.make_batch(read.scored.texts, read.nbest.offsets, read.references)
+    functions = doubtful_features(added, read.nbest, batch, metric)
+    warn_of(functions.values())
+    return functions
 
 
-def _check_columns(nbest: NBest, metric: Metric, stats: StatTable) -> None:
+def _check_columns(
+    nbest: NBest, metric: Metric, stats: StatTable, functions: Collection[str] = ()
+) -> None:
     """Warn of features that are copies or know the outcome, and of outcomes to ask about."""
 
     def scores(rows: IntArray) -> FloatArray:
         with np.errstate(all="ignore"):
             return np.asarray(metric.score(stats.take(rows)), dtype=np.float64)
 
-    warn_of(column_findings(nbest, {} if stats.is_lazy else {metric.name(): scores}))
+    outcomes = {} if stats.is_lazy else {metric.name(): scores}
+    warn_of(column_findings(nbest, outcomes, functions))
     asked = metric.of_lists and metric.higher_is_better
     if asked and (line := direction_finding(metric.signature)):
         warn(line)
@@ -522,7 +536,7 @@ def optimize(
         seconds=seconds | {"total": time.perf_counter() - begin},
         also=also_scored,
         contributions=tuple(rows),
-        ranges=feature_ranges(dev.nbest),
+        ranges=dev.ranges,
         warnings=warnings_so_far(),
     )
     if plot is not None:

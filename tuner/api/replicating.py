@@ -29,7 +29,7 @@ from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_o
 from ..components import registry
 from ..components.external import Outcome
 from ..components.features import Feature
-from ..nbest.findings import feature_ranges, overlap_finding, range_findings
+from ..nbest.findings import overlap_finding, range_findings
 from ..nbest.model import NBest, digest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
 from ..runs.folder import RunFolder, open_run
@@ -163,7 +163,7 @@ def replicate(
         test_set = read_test_lists(dev, None if of_graphs else tests)
         if of_graphs:
             _check_same_features(dev.nbest, of_graphs.nbest)
-        _check_unseen(dev.nbest, None if tests is None else tests.nbest, prints)
+        _check_unseen(dev, None if tests is None else tests.nbest, prints)
         texts = _texts_in_order(dev_lists, tests)
         for key, contents in texts.items():
             digests = [text_digest(text) for text in contents]
@@ -184,16 +184,16 @@ def replicate(
             return run.finish(numbers, baselines=baselines)
 
 
-def _check_unseen(dev: NBest, test: NBest | None, prints: Mapping[str, str]) -> None:
+def _check_unseen(dev: DevLists, test: NBest | None, prints: Mapping[str, str]) -> None:
     """Warn of a test set of which a part was tuned on."""
     if test is not None:
-        warn_of(range_findings(feature_ranges(dev), test, where="the test set"))
+        warn_of(range_findings(dev.ranges, test, where="the test set"))
     if prints["data.references"] == prints["data.test_references"] != "[]":
         warn(
             "the references of the test set are those tuned on: the scores of the test set say "
             "nothing of unseen text"
         )
-    elif test is not None and (line := overlap_finding(dev, test)):
+    elif test is not None and (line := overlap_finding(dev.nbest, test)):
         warn(line)
 
 
@@ -444,10 +444,10 @@ class ReplicaRun:
         }
 
     def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
-        ranges = feature_ranges(self.dev.nbest)
-        WeightsFile(
-            weights, length_penalty=self.dev.alpha, ranges=ranges, metric=self.dev.name
-        ).written(weights, path)
+        dev = self.dev
+        WeightsFile(weights, length_penalty=dev.alpha, ranges=dev.ranges, metric=dev.name).written(
+            weights, path
+        )
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
         return self._scored(self.dev.total(weights, alpha))

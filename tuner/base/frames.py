@@ -119,14 +119,13 @@ class Frame:
         InputError
             A value is no number, not finite, or missing; says which.
         """
-        column, dtype = self.column(name), None
-        if isinstance(self.columns, Mapping):
-            values = _plain_array(column)
-        elif (dtype := column.dtype).is_numeric() or dtype == _boolean():
-            values = np.asarray(column.cast(_float()).to_numpy())
-        else:
-            values = np.empty(len(column), dtype=object)
-            values[:] = column.to_list()
+        column = self.column(name)
+        if not isinstance(self.columns, Mapping):
+            import narwhals  # noqa: PLC0415  start-up time
+
+            is_number = column.dtype.is_numeric() or column.dtype == narwhals.Boolean
+            column = column.cast(narwhals.Float64).to_numpy() if is_number else column.to_list()
+        values = _plain_array(column)
         if values.dtype.kind not in "biuf":
             values = self._from_objects(name, values)
         numbers: FloatArray = values.astype(np.float64) + 0.0
@@ -219,16 +218,15 @@ class Frame:
                 raise InputError(f"{self.where} has a column '{name}'; rename it")
         if isinstance(self.columns, Mapping):
             return {**self.columns, **columns}
+        backend = self.columns.implementation
+        if backend.is_pandas_like():  # rows may have an index of their own
+            return self.columns.to_native().assign(**columns)
         import narwhals  # noqa: PLC0415  start-up time
 
-        backend = self.columns.implementation
         series = [
             narwhals.new_series(name, values.tolist(), backend=backend)
             for name, values in columns.items()
         ]
-        if backend.is_pandas_like():  # rows may have an index of their own
-            native = self.columns.to_native()
-            return native.assign(**dict(columns))
         return self.columns.with_columns(*series).to_native()
 
 
@@ -243,15 +241,3 @@ def _plain_array(column: Any) -> NDArray[Any]:
 
 def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def _boolean() -> Any:
-    import narwhals  # noqa: PLC0415  start-up time
-
-    return narwhals.Boolean
-
-
-def _float() -> Any:
-    import narwhals  # noqa: PLC0415  start-up time
-
-    return narwhals.Float64

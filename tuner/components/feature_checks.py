@@ -32,8 +32,8 @@ JUDGES = (
 
 def doubtful_features(
     features: Sequence[Feature], nbest: NBest, batch: Batch, metric: Metric
-) -> list[str]:
-    """Return what looks wrong about added features, a line each.
+) -> dict[str, str]:
+    """Return what looks wrong about added features, a line each by name.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def doubtful_features(
 
 def _functions_of_references(
     features: Mapping[str, FloatArray], batch: Batch, metrics: Sequence[Metric]
-) -> list[str]:
+) -> dict[str, str]:
     """Return a line for each feature that a metric, or the share of known words, explains."""
     sample = np.unique(np.linspace(0, len(batch) - 1, 60).astype(np.int64))
     starts, sizes = batch.offsets[sample], np.diff(batch.offsets)[sample]
@@ -66,7 +66,7 @@ def _functions_of_references(
     sizes = np.minimum(sizes, each)
     rows = np.concatenate(list(map(np.arange, starts, starts + sizes)))
     varying = {name: column[rows] for name, column in features.items() if column[rows].std() > 0}
-    lines: list[str] = []
+    lines: dict[str, str] = {}
     if not varying or len(rows) < LEAST_HYPOTHESES or not len(batch.references):
         return lines
     segments = np.repeat(np.arange(len(sizes)), sizes)
@@ -81,7 +81,7 @@ def _functions_of_references(
                 del varying[name]
                 how = "" if not same_ranks else "of ranks within segments "
                 least = ALIKE_RANKS if same_ranks else ALIKE
-                lines.append(
+                lines[name] = (
                     f"feature {name} is {description}, or a function of it (correlation {how}"
                     f"above {least}): where there are no references, there is no such feature, so "
                     f"the result means nothing"

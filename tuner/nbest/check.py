@@ -120,7 +120,7 @@ def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str =
         f"{len(wrong)} of {len(in_lists)} model scores ({share:.1f}%) are not weights . features"
         f"{times}, by up to {difference[wrong].max():.6g} (first: segment {segment}, hypothesis "
         f"{first - int(nbest.offsets[segment]) + 1}: the list says {in_lists[first]:.6g}, the "
-        f"weights give {expected[first]:.6g}); the decoder did not use these weights"
+        f"weights give {expected[first]:.6g})"
     )
 
 
@@ -267,10 +267,9 @@ def score_fault(
     is_hiding
         Whether the decoder has features that are not in the list, which explain any difference.
     """
-    off = model_score_mismatch(nbest, weights, origin=origin)
-    if not off:
+    fault = model_score_mismatch(nbest, weights, origin=origin)
+    if not fault:
         return ScoreFault()
-    fault = off.removesuffix("; the decoder did not use these weights")
     if is_hiding:
         return ScoreFault(
             f"{fault}; the decoder hides features that are not tuned", is_unlisted=True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -43,7 +43,9 @@ Outcome = Callable[[IntArray], FloatArray]
 """Takes (n,) hypotheses, and returns the outcome of each."""
 
 
-def column_findings(nbest: NBest, outcomes: Mapping[str, Outcome]) -> list[str]:
+def column_findings(
+    nbest: NBest, outcomes: Mapping[str, Outcome], functions: Collection[str] = ()
+) -> list[str]:
     """Return what looks wrong about features and outcomes, a line each.
 
     A feature is constant within each segment, a copy of another but for scale and level of each
@@ -53,6 +55,8 @@ def column_findings(nbest: NBest, outcomes: Mapping[str, Outcome]) -> list[str]:
     ----------
     outcomes
         By name; of two hypotheses the better one has more, or the worse one.
+    functions
+        Features that are told to be functions of what outcomes are made of.
     """
     columns = [
         name if size == 1 else f"{name}[{place}]"
@@ -68,7 +72,7 @@ def column_findings(nbest: NBest, outcomes: Mapping[str, Outcome]) -> list[str]:
             f"is it made of it? Where the outcome is unknown, there is no such feature, so the "
             f"result means nothing"
             for name, share in zip(columns, np.maximum(shares, 1 - shares).tolist(), strict=True)
-            if share >= LEAKS
+            if share >= LEAKS and name not in functions
         ]
     return lines
 

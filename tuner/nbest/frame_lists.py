@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,7 +15,9 @@ from ..base.errors import InputError, counted
 from ..base.frames import Frame
 from ..base.warn import warn
 from ..weights.feature_weights import FeatureWeights
-from .merging import ListArrays, Merger, empty_rows
+from . import _merging_kernels as kernels
+from ._merging_kernels import Rows
+from .merging import ListArrays, Merger, empty_rows, keys_of
 from .model import NBest
 from .readers._arrays import interned
 from .records import SegmentNames
@@ -82,13 +84,11 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
         )
     )
     nbest = merger.finish(vocabulary, None, segment_names)
-    assert nbest.lines is not None  # noqa: S101  it has names
-    lines = rows[nbest.lines]
-    if nbest.dropped is not None and len(nbest.dropped):
-        keys = _keys(segments[rows], table[rows], texts and [texts[row] for row in rows.tolist()])
-        for name, values in by_name.items():
-            _warn_of_opposites(frame, name, keys, values[rows])
-    return replace(nbest, outcomes={name: values[lines] for name, values in by_name.items()})
+    outcomes_of_part = {name: values[rows] for name, values in by_name.items()}
+    _warn_of_opposites(frame, outcomes_of_part, part, nbest)
+    return replace(
+        nbest, outcomes={name: values[nbest.lines] for name, values in outcomes_of_part.items()}
+    )
 
 
 def feature_table(
@@ -176,22 +176,22 @@ def _kept(
     return rows
 
 
-def _keys(segments: IntArray, table: FloatArray, texts: Sequence[str | None] | None) -> IntArray:
-    """Return (n,) a number for each different hypothesis."""
-    hashes = [segments, *(np.ascontiguousarray(column).view(np.int64) for column in table.T)]
-    if texts is not None:
-        hashes.append(np.array([hash(text) for text in texts], dtype=np.int64))
-    return np.unique(np.stack(hashes, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _warn_of_opposites(frame: Frame, name: str, keys: IntArray, values: FloatArray) -> None:
-    """Warn of equal hypotheses with different outcomes."""
-    firsts = values[np.unique(keys, return_index=True)[1]][keys]
-    if count := int((values != firsts).sum()):
-        warn(
-            f"{frame.where}: {counted(count, 'hypothesis')} equal to an earlier one of the "
-            f"segment but for {name}: that of the first counts"
-        )
+def _warn_of_opposites(
+    frame: Frame, outcomes: Mapping[str, FloatArray], part: Rows, nbest: NBest
+) -> None:
+    """Warn of hypotheses that are dropped, as equal to others with different outcomes."""
+    if nbest.lines is None or nbest.dropped is None or not len(nbest.dropped):
+        return
+    hashes, dropped = kernels.hash_rows(*keys_of(part)), nbest.dropped[:, 0]
+    of_hypotheses = hashes[nbest.lines]
+    order = np.argsort(of_hypotheses)
+    equal = nbest.lines[order[np.searchsorted(of_hypotheses, hashes[dropped], sorter=order)]]
+    for name, values in outcomes.items():
+        if count := int((values[dropped] != values[equal]).sum()):
+            warn(
+                f"{frame.where}: {counted(count, 'hypothesis')} equal to an earlier one of the "
+                f"segment but for {name}: that of the first counts"
+            )
 
 
 def ranked_rows(

@@ -147,6 +147,19 @@ def test_equal_candidates_with_other_outcomes_are_told():
     )
 
 
+def test_the_first_of_equal_candidates_is_that_of_the_lowest_index():
+    columns = {name: [*values, *values[:SIZE]] for name, values in columns_of().items()}
+    columns["k"][-SIZE:] = range(SIZE)
+    columns["k"][:SIZE] = range(SIZE, 2 * SIZE)
+    columns["right"][-SIZE:] = [1 - right for right in columns["right"][:SIZE]]
+    columns = {name: [*values, values[0]] for name, values in columns.items()}
+    columns["k"][-1] = 2 * SIZE
+    with collected_warnings() as said:
+        lists = lists_of(columns)
+    assert lists.nbest.outcomes["right"][:SIZE].tolist() == columns["right"][-SIZE - 1 : -1]
+    assert any("5 hypotheses equal to an earlier one" in line for line in said)
+
+
 def test_missing_values_by_each_rule(make):
     columns = columns_of()
     columns["judge"][5] = columns["judge"][6] = None

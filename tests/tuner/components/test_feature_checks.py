@@ -57,10 +57,10 @@ def made(tmp_path_factory):
     return folder
 
 
-def warnings(folder, *features):
+def warnings(folder, *features, metric="qmean"):
     lists = portmert.Lists.read(folder / "list", refs=folder / "ref", features=features)
     with collected_warnings() as found:
-        portmert.optimize(lists, "qmean", optimizer="mert:restarts=1")
+        portmert.optimize(lists, metric, optimizer="mert:restarts=1")
     return list(found)
 
 
@@ -81,6 +81,11 @@ def test_any_function_of_the_references_is_found(made, name):
     (line,) = warnings(made, f"qe={made / name}")
     assert line.startswith("feature qe is ")
     assert "where there are no references, there is no such feature" in line
+
+
+def test_a_feature_that_is_the_metric_tuned_on_is_told_once(made):
+    (line,) = warnings(made, f"qe={made / 'wer'}", metric="wer")
+    assert line.startswith("feature qe is wer of the hypotheses against these references")
 
 
 def test_a_metric_against_a_copy_of_one_reference_is_found(made, tmp_path):
