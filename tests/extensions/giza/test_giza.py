@@ -218,6 +218,21 @@ def test_a_program_that_fails_in_aligning_is_an_error(trained, monkeypatch, faul
     assert names == {"giza", fault.split(":")[0]}  # the tables and the logs, no scratch
 
 
+def test_programs_are_sought_on_path_or_in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program = tmp_path / "mgiza"
+    missing = r"the program mgiza is not on PATH; install MGIZA\+\+ .*, or set bin_dir"
+    with pytest.raises(PortmertError, match=missing):
+        Giza()._program("mgiza")
+    program.write_text("")  # there, but no program
+    with pytest.raises(PortmertError, match="holds no program mgiza; set bin_dir to where MGIZA"):
+        Giza(bin_dir=tmp_path)._program("mgiza")
+    program.chmod(0o755)
+    assert Giza()._program("mgiza") == program
+    monkeypatch.chdir(tmp_path.parent)
+    assert Giza(bin_dir=Path(tmp_path.name))._program("mgiza") == program
+
+
 def test_missing_programs_are_named(tmp_path):
     with pytest.raises(PortmertError, match="holds no program mkcls; set bin_dir to where MGIZA"):
         align(Giza(bin_dir=tmp_path), tmp_path / "work")

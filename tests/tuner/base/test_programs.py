@@ -15,7 +15,7 @@ import pytest
 
 from portmert.tuner.base import programs
 from portmert.tuner.base.errors import PortmertError, ProgramError
-from portmert.tuner.base.programs import Bound, Command, find_program, run, scratch, undisturbed
+from portmert.tuner.base.programs import Bound, Command, run, scratch, undisturbed
 
 SLEEP = "import time; time.sleep(1000)"
 SAY = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
@@ -359,22 +359,6 @@ def test_no_step_of_a_start_is_a_gap_for_a_signal(room, told, monkeypatch):
 
 
 # Folders.
-
-
-def test_find_program_on_path_and_in_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    program = tmp_path / "mgiza"
-    missing = "the program mgiza is not on PATH; install MGIZA.*, or set bin_dir"
-    with pytest.raises(ProgramError, match=missing):
-        find_program("mgiza", None, package="MGIZA++")
-    program.write_text("")
-    with pytest.raises(ProgramError, match="holds no program mgiza; set bin_dir to where MGIZA"):
-        find_program("mgiza", tmp_path, package="MGIZA++")
-    program.chmod(0o755)
-    assert find_program("mgiza", None, package="MGIZA++") == program
-    monkeypatch.chdir(tmp_path.parent)
-    relative = Path(tmp_path.name)
-    assert find_program("mgiza", relative, package="MGIZA++") == program
 
 
 def test_scratch_is_new_each_time_and_goes(tmp_path):
