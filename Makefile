@@ -18,7 +18,7 @@ APT := chromium chromium-driver libxmlrpc-c++8v5
 .DEFAULT_GOAL := help
 # Hundreds of processes of the tests would each compile the source anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help install demo paper test test-core test-kernels test-slow test-all programs format lint type check docs figures bench fuzz crash mutants clean
+.PHONY: help install demo paper test test-core test-kernels test-slow test-all programs format lint type type-mypy type-pyright check docs figures bench fuzz crash mutants clean
 
 help:  ## Show this list.
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ {printf "  make %-14s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,8 +84,12 @@ lint: $(READY)  ## Check style.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
-type: $(READY)  ## Check types.
+type: type-mypy type-pyright  ## Check types; with -j2 both programs at once.
+
+type-mypy: $(READY)
 	$(BIN)/mypy
+
+type-pyright: $(READY)
 	$(BIN)/basedpyright --level error
 
 check: lint type test  ## All that must pass before a change is proposed; how large the house is.
