@@ -105,7 +105,7 @@ $(DOCS_READY): $(RUNS)
 
 figures: $(READY)  ## Draw the figures of README and guide from tables and results.
 	$(BIN)/python -m docs._site.figures
-	$(BIN)/python -m tests.bench.graphs page
+	$(BIN)/python -m research.graphs page
 
 $(PEERS): $(READY)
 	$(PYTHON) -m venv $(VENV)/peers

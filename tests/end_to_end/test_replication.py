@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from research import replication, replication_data
-from tests.bench import graphs
+from research import graphs, replication, replication_data
 from tests.support.places import ROOT
 
 

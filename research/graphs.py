@@ -1,9 +1,9 @@
 """Search graphs in place of decodings: tunings of real Moses, and what they gained.
 
-python -m tests.bench.graphs tune zh-en SYSTEM --work DIR [--start poor|far|own] [--seeds 1,2,3]
+python -m research.graphs tune zh-en SYSTEM --work DIR [--start poor|far|own] [--seeds 1,2,3]
                                                [--arms lists,graphs,tight,mert]
                                                [--setting cube|default|thousand]
-python -m tests.bench.graphs page [--work DIR]
+python -m research.graphs page [--work DIR]
 
 `tune` writes one record of each tuning into DIR/records; what is there already is not made again.
 SYSTEM is a folder of configs/paper-port/train-moses.sh. It needs the programs of ../shared. `page`

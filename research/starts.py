@@ -1,8 +1,8 @@
 """Tunings of real Moses from good, poor, random and bad start weights, by several tuners.
 
-python -m tests.bench.starts run zh-en SYSTEM --work DIR [--arm NAME] [--starts own,poor,...]
+python -m research.starts run zh-en SYSTEM --work DIR [--arm NAME] [--starts own,poor,...]
                                               [--sizes 200,1000] [--seeds 1,2,3]
-python -m tests.bench.starts page
+python -m research.starts page
 
 `run` writes one record of each tuning into research/starts.jsonl; what is there already is not
 made again. SYSTEM is a folder of configs/paper-port/train-moses.sh. It needs the programs of
@@ -28,7 +28,7 @@ import numpy as np
 import portmert
 from portmert.tuner.base.tables import aligned
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
-from tests.bench import graphs
+from research import graphs
 from tests.support.places import PROGRAMS, ROOT
 
 RECORDS = ROOT / "research" / "starts.jsonl"
