@@ -135,7 +135,7 @@ def _read(path, name):
 def _rows(path):
     """Return what the cache answers.
 
-    Days of use differ, and so do numbers of kinds: where a kind stands already, asking for it by a
+    Numbers of kinds differ: where a kind stands already, asking for it by a
     new process takes up a number, which the next kind does not get.
     """
     if not path.read_bytes().startswith(b"SQLite format 3"):

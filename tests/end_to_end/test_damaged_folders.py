@@ -352,24 +352,6 @@ def test_a_cache_with_a_damaged_schema_is_named_and_made_anew(tmp_path, statemen
     assert run("cache", "info", "--annotation-cache", tmp_path).stdout == empty
 
 
-@pytest.mark.parametrize("day", ["1 << 60", "-5000000", "'day'", "x'ff'"])
-def test_a_damaged_day_in_a_cache_is_shown_as_unknown(tmp_path, day):
-    for annotator in ("x 1", "y 1"):
-        cache = AnnotationCache(tmp_path, annotator)
-        cache.put([(line_key("a"), {"tags": b"tags"})])
-        cache.close()
-    database = sqlite3.connect(tmp_path / FILE, isolation_level=None)
-    database.execute(f"UPDATE records SET used = {day} WHERE kind = 1")  # noqa: S608  ours
-    database.close()
-    *_, damaged, whole = run("cache", "info", "--annotation-cache", tmp_path).stdout.splitlines()
-    assert damaged.split() == ["x", "1", "tags", "1", "0.0", "unknown"]
-    assert whole.split()[-1].startswith("20")
-    cache = AnnotationCache(tmp_path, "x 1")
-    assert cache.get(["tags"], [line_key("a")]) == {"tags": [b"tags"]}  # whose checksum is right
-    cache.close()
-    assert "unknown" not in run("cache", "info", "--annotation-cache", tmp_path).stdout
-
-
 def test_compare_reads_the_output_that_it_requires(tmp_path):
     write_corpus(tmp_path)
     folders = [write_run(tmp_path, name, [REFERENCE]) for name in ("one", "two")]

@@ -18,8 +18,7 @@ def command() -> None:
     """Show or clear the cache of parses.
 
     It is a file in the folder PORTMERT_CACHE, or in the user's cache folder. If it grows beyond
-    PORTMERT_CACHE_SIZE (as 500M or 2G; default 4G), the annotations
-    that were not used for the longest time are deleted.
+    PORTMERT_CACHE_SIZE (as 500M or 2G; default 4G), the oldest annotations are deleted.
 
     \b
     portmert cache info
@@ -45,11 +44,11 @@ def show(annotation_cache: Path | None) -> None:
     click.echo(f"{folder / FILE}: {size / MIB:.1f} of {limit} MiB")
     if kinds:
         rows = [
-            (kind.annotator, kind.layer, str(kind.sentences), f"{kind.size / MIB:.1f}", kind.used)
+            (kind.annotator, kind.layer, str(kind.sentences), f"{kind.size / MIB:.1f}")
             for kind in kinds
         ]
-        headers = ["annotator", "layer", "sentences", "MiB", "last used"]
-        click.echo(aligned(headers, rows, sides="llrrl"))
+        headers = ["annotator", "layer", "sentences", "MiB"]
+        click.echo(aligned(headers, rows, sides="llrr"))
 
 
 @command.command()

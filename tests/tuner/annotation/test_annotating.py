@@ -497,20 +497,6 @@ def test_damaged_records_are_made_anew(tmp_path, layer, damage):
     assert len(said[0][1].heads) == len(CAT.words)
 
 
-def test_a_record_in_the_place_of_another_is_noticed(tmp_path):
-    one = Fixed([CAT, GO], OneTree, cache=tmp_path)
-    first = one.annotate([CAT, GO], ["tags", "heads"])
-    with closing(sqlite3.connect(tmp_path / annotation_cache.FILE)) as database:
-        database.execute("UPDATE records SET record = (SELECT record FROM records LIMIT 1)")
-        database.commit()
-    again = Fixed([CAT, GO], OneTree, cache=tmp_path)
-    second = again.annotate([CAT, GO], ["tags", "heads"])
-    assert second.heads.values.tobytes() == first.heads.values.tobytes()
-    assert [words for words, _ in again.backend.requests] == [[CAT.words, GO.words]]
-    assert len(again.said) == 1
-    assert "damaged" in again.said[0]
-
-
 def test_layers_are_named_by_what_answers_depend_on():
     names = [
         str(annotation_layers.kept_for(need, Known.gives)) for need in [*NEEDS, Arcs(0, 0.25)]
