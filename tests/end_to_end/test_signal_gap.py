@@ -18,7 +18,7 @@ import contextlib, os, random, shlex, signal, sys, tempfile, time
 from pathlib import Path
 import numpy as np
 from portmert.metrics._base import Ragged, Texts, Vocabulary
-from portmert.tuner.components import external
+from portmert.extensions.programs import metric as programs_metric
 from portmert.extensions.mert_moses import _scorer
 from portmert.tuner.base import programs
 from portmert.tuner.base.interrupts import ENDING, signals_as_interrupts
@@ -39,7 +39,7 @@ def work(words):
     elif kind == "filter":
         _scorer._filtered(TEXTS, shlex.join(words))
     else:
-        external._Process(words, 60.0).width("SCORE ||| a ||| a")
+        programs_metric._Process(words, 60.0).width("SCORE ||| a ||| a")
 
 
 def child(words):

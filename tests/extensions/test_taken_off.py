@@ -69,6 +69,7 @@ USES = [
     ),
     ("plots", (*COMMANDS[0], "--plot", "x.svg")),
     ("neural", ("metrics", "comet:x")),
+    ("programs", ("metrics", "command:x")),
 ]
 """Of extensions: a command line that needs them."""
 

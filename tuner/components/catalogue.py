@@ -98,10 +98,8 @@ def describe(family: str, text: str) -> dict[str, Any]:
 
 def _from_outside(name: str) -> dict[str, Any]:
     """Describe a metric that is written `name:ARGUMENT`; the argument is all it takes."""
-    if name in external.OF_EXTENSIONS:
-        cls: type[Any] = provided("portmert.outside_metrics", name)
-    else:
-        cls = external.Scores if name == "scores" else external.CommandMetric
+    is_ours = name == "scores"
+    cls: type[Any] = external.Scores if is_ours else provided("portmert.outside_metrics", name)
     metric = cls() if name == "m2" else None
     summary, _, details = _read_docstring(inspect.getdoc(cls) or "")[0].partition("\n\n")
     form = f"Write it as {name}:{external.NAMES[name]}"

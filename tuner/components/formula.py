@@ -28,7 +28,6 @@ import functools
 import itertools
 import math
 import re
-import shlex
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -42,7 +41,7 @@ from portmert.metrics._shared import SMALLEST_COUNT
 
 from ..base.errors import ConfigError, faults_at
 from ..base.formulas import Grammar
-from ..base.options import QUOTES, exists, files, quoted, unquoted
+from ..base.options import QUOTES, files, quoted, unquoted
 from ..families import provided
 from . import external
 
@@ -96,22 +95,18 @@ def outside(text: str) -> Metric | None:
 def outside_metric(name: str, argument: str) -> Metric:
     """Return the metric `name:argument`; the name is one of `external.NAMES`.
 
-    A command is taken as it is, files may be in quotes; an existing file is the program.
+    Files may be in quotes; a command is taken as it is.
 
     Raises
     ------
     ConfigError
         The argument is empty, or no command line.
     """
-    if name in external.OF_EXTENSIONS:
-        metric: Metric = provided("portmert.outside_metrics", name).written(argument)
-        return metric
-    if name.startswith("command") and exists(argument):
-        argument = shlex.quote(argument)
-    with faults_at(f"metric {name}", (ValueError, ConfigError), ConfigError):
-        if name == "scores":
+    if name == "scores":
+        with faults_at(f"metric {name}", (ValueError, ConfigError), ConfigError):
             return external.Scores(files(argument, where="write scores:FILE,FILE"))
-        return external.CommandMetric(argument, links=name == "command+links")
+    metric: Metric = provided("portmert.outside_metrics", name).written(argument)
+    return metric
 
 
 class _Bounding(ast.NodeTransformer):

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.extensions.programs.metric import CommandMetric
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
-from portmert.tuner.components.external import CommandMetric, Scores, with_outcomes
+from portmert.tuner.components.external import Scores, with_outcomes
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
 from tests.support.cli import fault, run

@@ -13,22 +13,30 @@ from typing import IO, Annotated, Any, ClassVar, Literal, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
-from ..base.errors import ConfigError, InputError, ProgramError, faults_at, shown, suggest
-from ..base.files import read_bytes, writing
-from ..base.json_toml import parse_json
-from ..base.line_processes import Died, LineProcess
-from ..base.programs import PATIENCE_SECONDS
-from ..base.threads import Team
-from ..components import registry
-from ..families import provided
-from ..nbest.records import ListFile
-from ..weights.feature_weights import FeatureWeights
-from ..weights.formulas import WeightFormula
-from ..weights.weights_file import WeightsFile, read_weights_file
-from . import _process_pools, _program_work
-from ._any_lists import Fitting, answers_of
-from ._base import Decoder, Decoding
-from ._shards import Shard, Step, Work, decode_lines, lines_of
+from portmert.tuner.base.errors import (
+    ConfigError,
+    InputError,
+    ProgramError,
+    faults_at,
+    shown,
+    suggest,
+)
+from portmert.tuner.base.files import read_bytes, writing
+from portmert.tuner.base.json_toml import parse_json
+from portmert.tuner.base.line_processes import Died, LineProcess
+from portmert.tuner.base.programs import PATIENCE_SECONDS
+from portmert.tuner.base.threads import Team
+from portmert.tuner.components import registry
+from portmert.tuner.decoders import _process_pools, _program_work
+from portmert.tuner.decoders._any_lists import Fitting, answers_of
+from portmert.tuner.decoders._base import Decoder, Decoding
+from portmert.tuner.decoders._shards import Shard, Step, Work, decode_lines, lines_of
+from portmert.tuner.families import provided
+from portmert.tuner.nbest.records import ListFile
+from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
+
+from .formulas import WeightFormula
 
 FORMS = {
     "moses": "dense", "cdec": "sparse", "joshua": "sparse", "travatar": "travatar",

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..base import errors, numbers
-from ..base.formulas import Grammar
-from ..base.options import QUOTES
+from portmert.tuner.base import errors, numbers
+from portmert.tuner.base.formulas import Grammar
+from portmert.tuner.base.options import QUOTES
 
 GRAMMAR = Grammar(
     names=rf"{QUOTES}|[^\W\d]\w*",

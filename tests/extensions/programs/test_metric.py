@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from portmert.extensions.programs.metric import CommandMetric
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.components import registry
-from portmert.tuner.components.external import CommandMetric, with_outcomes
+from portmert.tuner.components.external import with_outcomes
 from portmert.tuner.nbest.model import featured, taken
 from portmert.tuner.texts.statistics import compute_stats
 from tests.metrics.test_port import EXAMPLE
