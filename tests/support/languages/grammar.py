@@ -41,15 +41,10 @@ class Grammar:
     ----------
     seed : int
         Of the words and of all choices.
-    free : float
-        Share of clauses whose parts stand in any order in the source, their cases marked, before
-        the verb. The first of them then is the first in the target language too, the verb the
-        second, and the others follow in the order of other clauses.
     """
 
-    def __init__(self, seed: int, *, free: float = 0.0) -> None:
+    def __init__(self, seed: int) -> None:
         self.chance = Chance(seed)
-        self.free = free
         self.words = Lexicon(self.chance)
         self._concepts = 0
 
@@ -127,22 +122,7 @@ class Grammar:
             *([] if early else ["adverb"]),
             "particle",
         ]
-        if self.free and self.chance.happens(self.free):
-            source, target = self._free_order(parts, _verb_order(verbal))
         return _in_order("S", parts, source=source, target=target, head="verb")
-
-    def _free_order(
-        self, parts: dict[str, Node], verb: Sequence[str]
-    ) -> tuple[list[str], list[str]]:
-        """Return the order of a clause's parts in the source and in the target language."""
-        usual = [name for name in ("subject", "object", "where", "adverb") if name in parts]
-        left, source = list(usual), []
-        while left:
-            source.append(left.pop(self.chance.below(len(left))))
-        first = source[0]
-        marked = [name for part in source for name in (part, f"{part} case")]
-        remaining = [name for name in usual if name != first]
-        return [*marked, "verb", "negation", "tense"], [first, *verb, *remaining, "particle"]
 
     def _reported(self, subject: NounPhrase) -> Phrase:
         """Derive `subject says that clause`: in the source the whole clause stands in between."""
@@ -315,9 +295,9 @@ def _in_order(
     )
 
 
-def generate(count: int, *, seed: int, free: float = 0.0) -> list[Pair]:
+def generate(count: int, *, seed: int) -> list[Pair]:
     """Return `count` sentence pairs, no two with the same source or the same target."""
-    grammar = Grammar(seed, free=free)
+    grammar = Grammar(seed)
     pairs: list[Pair] = []
     sources: set[tuple[str, ...]] = set()
     targets: set[tuple[str, ...]] = set()
