@@ -11,17 +11,44 @@ from portmert.tuner.annotation.cache import FILE, AnnotationCache, line_key
 from portmert.tuner.base.warn import collected_warnings
 from tests.support.cli import fault, run
 from tests.support.places import INVENTED
-from tests.support.run_folders import REFERENCE, renew_digest, write_corpus, write_lines, write_run
+from tests.support.run_folders import (
+    LITTLE,
+    REFERENCE,
+    renew_digest,
+    write_corpus,
+    write_lines,
+    write_run,
+)
 
 CONFIG = INVENTED / "recorded.toml"
+
+
+DATA = INVENTED / "recorded"
+TEST_SET = [
+    f"data.test_source={DATA / 'dev.src'}", f'data.test_references=["{DATA / "dev.tgt"}"]',
+    f'data.test_reference_links=["{DATA / "dev.links"}"]',
+]  # fmt: skip
+
+
+def tune(folder, *settings):
+    """The words of a tuning into a folder."""
+    return ["tune", CONFIG, *(f"--set={each}" for each in (f"tune.output={folder}", *settings))]
+
+
+TWO = ("tune.iterations=2", "tune.nbest=5", *LITTLE)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile") / "run"
-    few = ["tune.iterations=2", "tune.nbest=5", f"tune.output={folder}"]
-    run("tune", CONFIG, *[word for setting in few for word in ("--set", setting)])
-    return folder, few
+    run(*tune(folder, *TWO))
+    return folder
+
+
+@pytest.fixture
+def copy(finished, tmp_path):
+    """A copy of a finished run."""
+    return shutil.copytree(finished, tmp_path / "run")
 
 
 DAMAGE = {
@@ -38,46 +65,34 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
 @pytest.mark.parametrize(
-    ("name", "commands"),
-    [
-        ("state.json", ["tune", "report"]),
-        ("result.json", ["report"]),
-        ("iteration-01/scores.json", ["report"]),
-        ("iteration-01/optimized.json", ["report"]),
-        ("iteration-01/weights.json", ["report"]),
-    ],
-)
-def test_damaged_files_of_a_run_are_named(finished, tmp_path, kind, name, commands):
-    folder, few = finished
-    run_folder = tmp_path / "run"
-    shutil.copytree(folder, run_folder)
-    damaged = run_folder / name
-    damaged.write_bytes(DAMAGE[kind](damaged.read_bytes()))
-    before = damaged.read_bytes()
-    given = [*few[:-1], f"tune.output={run_folder}"]
-    words = {
-        "tune": ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]],
-        "report": ["report", run_folder],
-    }
-    for command in commands:
-        if (command, name, kind) == ("report", "state.json", "values of a wrong type"):
-            continue  # its texts are compared only where the run goes on
-        said = run(*words[command], status=1).stderr.splitlines()[-1]
-        assert said.startswith(f"portmert: error: {damaged}"), said
-    assert damaged.read_bytes() == before
+    "name",
+    ["state.json", "result.json", *(f"iteration-01/{part}.json" for part in
+                                    ("scores", "optimized", "weights"))],
+)  # fmt: skip
+def test_damaged_files_of_a_run_are_named(copy, name):
+    damaged = copy / name
+    whole = damaged.read_bytes()
+    for kind, damage in DAMAGE.items():
+        damaged.write_bytes(damage(whole))
+        before = damaged.read_bytes()
+        commands = [["report", copy]]
+        if name == "state.json":
+            commands.append(tune(copy, *TWO))
+        if (name, kind) == ("state.json", "values of a wrong type"):
+            del commands[0]  # its texts are compared only where the run goes on
+        for words in commands:
+            said = fault(*words).splitlines()[-1]
+            assert said.startswith(f"portmert: error: {damaged}"), said
+        assert damaged.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     "name",
     ["log.txt", "digests.json", "decoder.config", "iteration-02", "iteration-03", "scratch"],
 )
-def test_a_file_in_the_place_of_a_folder_is_named_and_so_is_the_reverse(finished, tmp_path, name):
-    folder, few = finished
-    run_folder = tmp_path / "run"
-    shutil.copytree(folder, run_folder)
-    misplaced = run_folder / name
+def test_a_file_in_the_place_of_a_folder_is_named_and_so_is_the_reverse(copy, name):
+    misplaced = copy / name
     found, expected = ("file", "folder") if misplaced.is_dir() else ("folder", "file")
     if misplaced.is_dir():
         shutil.rmtree(misplaced)
@@ -85,88 +100,79 @@ def test_a_file_in_the_place_of_a_folder_is_named_and_so_is_the_reverse(finished
     else:
         misplaced.unlink()
         misplaced.mkdir()
-    given = [*few[:-1], f"tune.output={run_folder}"]
-    tune = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
-    for words in (tune, ["report", run_folder], ["compare", run_folder, f"other={CONFIG}"]):
+    again = tune(copy, *TWO)
+    for words in (again, ["report", copy], ["compare", copy, f"other={CONFIG}"]):
         assert (
             f"{misplaced}: there is a {found} in the place of the {expected}; remove it, and the "
             f"command that made the run makes the {expected} again"
         ) in fault(*words)
     misplaced.rmdir() if misplaced.is_dir() else misplaced.unlink()
-    run(*tune)
-    run("report", run_folder)
+    run(*again)
+    run("report", copy)
 
 
 @pytest.mark.parametrize("name", ["nbest.gz", "scores.json"])
-def test_a_folder_in_the_place_of_a_file_of_an_iteration_is_named(finished, tmp_path, name):
-    folder, few = finished
-    shutil.copytree(folder, tmp_path / "run")
-    misplaced = tmp_path / "run" / "iteration-01" / name
+def test_a_folder_in_the_place_of_a_file_of_an_iteration_is_named(copy, name):
+    misplaced = copy / "iteration-01" / name
     misplaced.unlink()
     misplaced.mkdir()
-    given = [*few[:-1], f"tune.output={tmp_path / 'run'}"]
-    tune = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
-    for words in (tune, ["report", tmp_path / "run"]):
+    for words in (tune(copy, *TWO), ["report", copy]):
         assert f"{misplaced.parent / 'digests.json'}: '{name}' is not a file in this" in fault(
             *words
         )
     (misplaced.parent / "digests.json").unlink()
-    assert re.search(f"{misplaced}: .*a folder.* expected a file", fault(*tune))
+    assert re.search(f"{misplaced}: .*a folder.* expected a file", fault(*tune(copy, *TWO)))
 
 
-def test_weights_of_another_length_are_named(finished, tmp_path):
-    shutil.copytree(finished[0], tmp_path / "run")
-    damaged = tmp_path / "run" / "iteration-02" / "weights.json"
+def test_weights_of_another_length_are_named(copy):
+    damaged = copy / "iteration-02" / "weights.json"
     content = json.loads(damaged.read_text())
     name, values = next(iter(content["weights"].items()))
     content["weights"][name] = [*values, 1.0]
     damaged.write_text(json.dumps(content))
     (damaged.parent / "digests.json").unlink()
-    said = fault("report", tmp_path / "run")
-    assert f"{damaged}: 2 weights of feature {name}, but " in said
+    assert f"{damaged}: 2 weights of feature {name}, but " in fault("report", copy)
+
+
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory):
+    """A run with a test set, and its words."""
+    folder = tmp_path_factory.mktemp("tested")
+    words = tune(folder, "tune.iterations=1", "tune.nbest=3", "optimizer.name=mert",
+                 "optimizer.searches_per_feature=1", *TEST_SET)  # fmt: skip
+    run(*words)
+    return folder, words
 
 
 @pytest.mark.parametrize("name", ["nbest.gz", "output.txt", "scores.json", "digests.json"])
 @pytest.mark.parametrize("kind", ["gone", "half"])
-def test_the_test_output_of_a_run_is_made_again(tmp_path, name, kind):
-    data = INVENTED / "recorded"
-    given = [
-        "tune.iterations=1", "tune.nbest=3", "optimizer.name=mert",
-        "optimizer.searches_per_feature=1",
-        f"tune.output={tmp_path}", f"data.test_source={data / 'dev.src'}",
-        f'data.test_references=["{data / "dev.tgt"}"]',
-        f'data.test_reference_links=["{data / "dev.links"}"]',
-    ]  # fmt: skip
-    words = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
-    run(*words)
-    damaged = tmp_path / "test" / name
-    whole = {path: path.read_bytes() for path in (tmp_path / "test").iterdir()}
+def test_the_test_output_of_a_run_is_made_again(tested, name, kind):
+    folder, words = tested
+    damaged = folder / "test" / name
+    before = {path: path.read_bytes() for path in (folder / "test").iterdir()}
     if kind == "gone":
         damaged.unlink()
     else:
-        damaged.write_bytes(whole[damaged][: len(whole[damaged]) // 2])
+        damaged.write_bytes(before[damaged][: len(before[damaged]) // 2])
     if (name, kind) == ("digests.json", "half"):
         assert f"{damaged}: " in fault(*words)
-        return
+        damaged.write_bytes(before[damaged])
     said = run(*words).stderr
-    if (name, kind) != ("scores.json", "gone"):  # then it looks like a run that was killed
-        again = "scores.json" if name == "digests.json" else name
-        assert f"{again}: changed or gone since it was written; it is made again" in said
-    assert {path: path.read_bytes() for path in (tmp_path / "test").iterdir()} == whole
+    if name != "digests.json" and (name, kind) != ("scores.json", "gone"):  # as after a kill
+        assert f"{name}: changed or gone since it was written; it is made again" in said
+    if (name, kind) == ("digests.json", "gone"):
+        assert "scores.json: changed or gone since it was written; it is made again" in said
+    assert {path: path.read_bytes() for path in (folder / "test").iterdir()} == before
 
 
 @pytest.mark.parametrize("name", ["../../precious", "/precious", "", ".", "a\0b"])
-def test_digests_name_only_files_of_their_folder(finished, tmp_path, name):
-    folder, few = finished
-    copy, precious = tmp_path / "run", tmp_path / "precious"
-    shutil.copytree(folder, copy)
+def test_digests_name_only_files_of_their_folder(copy, tmp_path, name):
+    precious = tmp_path / "precious"
     precious.write_text("of the user\n")
     name = str(precious) if name == "/precious" else name
     digests = copy / "iteration-01" / "digests.json"
     digests.write_text(json.dumps({name: "", **json.loads(digests.read_text())}))
-    given = [*few[:-1], f"tune.output={copy}"]
-    words = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
-    for said in (fault("report", copy), fault(*words)):
+    for said in (fault("report", copy), fault(*tune(copy, *TWO))):
         # A long message cuts what it quotes, so a long temporary path ends in "...".
         shown = "".join(char if char.isprintable() else "\ufffd" for char in name)
         assert f"{digests}: '{shown[:20]}" in said
@@ -185,61 +191,43 @@ PARTS = ["nbest.gz", "weights.json", "scores.json", "optimized.json"]
 
 
 @pytest.mark.parametrize("part", [*PARTS, ""])
-def test_a_file_that_is_gone_from_a_finished_run_is_named_and_made_again(finished, tmp_path, part):
-    folder, few = finished
-    copy = tmp_path / "run"
-    shutil.copytree(folder, copy)
+def test_a_file_that_is_gone_from_a_finished_run_is_named_and_made_again(copy, part):
     gone, before = copy / "iteration-02" / part, whole(copy)
     gone.unlink() if part else shutil.rmtree(gone)
     assert fault("report", copy).startswith(f"portmert: error: {gone}: ")
-    given = [*few[:-1], f"tune.output={copy}"]
-    run("tune", CONFIG, *[word for setting in given for word in ("--set", setting)])
+    run(*tune(copy, *TWO))
     assert whole(copy) == before
     run("report", copy)
 
 
-@pytest.mark.parametrize("kind", ["half", "other"])
 @pytest.mark.parametrize("name", [f"iteration-01/{part}" for part in PARTS] + ["result.json"])
-def test_changed_files_of_a_run_are_refused_by_readers_and_made_again(
-    finished, tmp_path, name, kind
-):
-    folder, few = finished
-    copy = tmp_path / "run"
-    shutil.copytree(folder, copy)
+def test_changed_files_of_a_run_are_refused_by_readers_and_made_again(copy, name):
     damaged, before = copy / name, whole(copy)
     data = damaged.read_bytes()
-    damaged.write_bytes(data[: len(data) // 2] if kind == "half" else data.replace(b"0", b"1"))
-    said = fault("report", copy)
-    assert said.startswith(f"portmert: error: {damaged}: ")
-    given = [*few[:-1], f"tune.output={copy}"]
-    said = run("tune", CONFIG, *[word for setting in given for word in ("--set", setting)]).stderr
-    if name != "result.json":  # which each run writes
-        assert f"{damaged}: changed or gone since it was written; it is made again" in said
-    assert whole(copy) == before
+    for content in (data[: len(data) // 2], data.replace(b"0", b"1")):
+        damaged.write_bytes(content)
+        assert fault("report", copy).startswith(f"portmert: error: {damaged}: ")
+        said = run(*tune(copy, *TWO)).stderr
+        if name != "result.json":  # which each run writes
+            assert f"{damaged}: changed or gone since it was written; it is made again" in said
+        assert whole(copy) == before
     run("report", copy)
 
 
-@pytest.mark.parametrize(
-    "name", ["average/nbest.gz", "average/scores.json", "replica-1/test/output.txt"]
-)
-def test_changed_files_of_an_average_are_made_again(tmp_path, name):
-    data = INVENTED / "recorded"
-    given = [
-        "tune.iterations=1", "tune.nbest=3", "tune.replicas=2", "optimizer.name=coordinate",
-        f"tune.output={tmp_path}", f"data.test_source={data / 'dev.src'}",
-        f'data.test_references=["{data / "dev.tgt"}"]',
-        f'data.test_reference_links=["{data / "dev.links"}"]',
-    ]  # fmt: skip
-    words = ["tune", CONFIG, *[word for setting in given for word in ("--set", setting)]]
+def test_changed_files_of_an_average_are_made_again(tmp_path):
+    words = tune(tmp_path, "tune.iterations=1", "tune.nbest=3", "tune.replicas=2",
+                 "optimizer.name=coordinate", *TEST_SET)  # fmt: skip
     run(*words)
-    damaged, before = tmp_path / name, whole(tmp_path)
-    damaged.write_bytes(before[damaged.relative_to(tmp_path)] + b"\n")
+    before = whole(tmp_path)
     other = f"other={tmp_path / 'test' / 'output.txt'}"
-    if name == "replica-1/test/output.txt":
-        said = fault("compare", tmp_path, other)
-        assert f"{damaged}: changed since it was written; " in said
-    assert f"{damaged}: changed or gone since it was written; it is" in run(*words).stderr
-    assert whole(tmp_path) == before
+    for name in ("average/nbest.gz", "average/scores.json", "replica-1/test/output.txt"):
+        damaged = tmp_path / name
+        damaged.write_bytes(before[damaged.relative_to(tmp_path)] + b"\n")
+        if name == "replica-1/test/output.txt":
+            said = fault("compare", tmp_path, other)
+            assert f"{damaged}: changed since it was written; " in said
+        assert f"{damaged}: changed or gone since it was written; it is" in run(*words).stderr
+        assert whole(tmp_path) == before
     digests = tmp_path / "average" / "digests.json"
     held = json.loads(digests.read_text())
     digests.write_text(json.dumps({**held, "weights.json": held["nbest.gz"]}))
@@ -257,58 +245,50 @@ def test_changed_files_of_an_average_are_made_again(tmp_path, name):
     run("report", tmp_path)
 
 
-@pytest.mark.parametrize("key", ["dev_score", "unseen_score", "held_out", "hypotheses", "new"])
-def test_a_single_key_that_is_gone_is_named(finished, tmp_path, key):
-    folder, few = finished
-    shutil.copytree(folder, tmp_path / "run")
-    damaged = tmp_path / "run" / "iteration-01" / "scores.json"
-    content = json.loads(damaged.read_text())
-    del content[key]
-    damaged.write_text(json.dumps(content))
-    renew_digest(damaged)
-    given = [*few[:-1], f"tune.output={tmp_path / 'run'}"]
-    said = fault("tune", CONFIG, *[word for setting in given for word in ("--set", setting)])
-    assert f"{damaged}: {key} is not what portmert writes there" in said
+def test_a_single_key_that_is_gone_is_named(copy):
+    damaged = copy / "iteration-01" / "scores.json"
+    whole = json.loads(damaged.read_text())
+    for key in ("dev_score", "unseen_score", "held_out", "hypotheses", "new"):
+        damaged.write_text(json.dumps({name: whole[name] for name in whole if name != key}))
+        renew_digest(damaged)
+        assert f"{damaged}: {key} is not what portmert writes there" in fault(*tune(copy, *TWO))
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_what_a_run_was_made_from_is_written_anew_by_the_same_run(finished, tmp_path, kind):
-    shutil.copytree(finished[0], tmp_path / "run")
-    damaged = tmp_path / "run" / "inputs.json"
+def test_what_a_run_was_made_from_is_written_anew_by_the_same_run(copy, tmp_path):
+    damaged = copy / "inputs.json"
     whole = damaged.read_bytes()
-    damaged.write_bytes(DAMAGE[kind](whole))
-    written = ("--json", tmp_path / "report.json")
-    said = run("report", tmp_path / "run", *written).stderr
-    assert f"no scores of a test set: {damaged}: not what portmert writes" in said
-    assert "delete it, and start the run again" in said
+    report = ["report", copy, "--json", tmp_path / "report.json"]
+    for damage in DAMAGE.values():
+        damaged.write_bytes(damage(whole))
+        said = run(*report).stderr
+        assert f"no scores of a test set: {damaged}: not what portmert writes" in said
+        assert "delete it, and start the run again" in said
     damaged.unlink()
-    given = [*finished[1][:-1], f"tune.output={tmp_path / 'run'}"]
-    run("tune", CONFIG, *[word for setting in given for word in ("--set", setting)])
+    run(*tune(copy, *TWO))
     restored = json.loads(damaged.read_text())
     assert restored["data"].keys() == json.loads(whole)["data"].keys()
-    assert f"{damaged}: " not in run("report", tmp_path / "run", *written).stderr
+    assert f"{damaged}: " not in run(*report).stderr
 
 
-def test_a_run_with_a_component_that_is_gone_is_reported(finished, tmp_path):
-    shutil.copytree(finished[0], tmp_path / "run")
-    path = tmp_path / "run" / "inputs.json"
+def test_a_run_with_a_component_that_is_gone_is_reported(finished, copy):
+    path = copy / "inputs.json"
     content = json.loads(path.read_text())
     content["annotator"] = {"name": "of-another-package", "options": {}}
     path.write_text(json.dumps(content))
-    before = run("report", finished[0]).stdout
-    assert run("report", tmp_path / "run").stdout.split()[1:] == before.split()[1:]
+    before = run("report", finished).stdout
+    assert run("report", copy).stdout.split()[1:] == before.split()[1:]
 
 
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_damaged_files_of_compared_runs_are_named(tmp_path, kind):
+def test_damaged_files_of_compared_runs_are_named(tmp_path):
     write_corpus(tmp_path)
     folders = [write_run(tmp_path, name, [REFERENCE]) for name in ("one", "two")]
     for name in ("state.json", "inputs.json", "result.json"):
         damaged = folders[0] / name
         whole = damaged.read_bytes()
-        damaged.write_bytes(DAMAGE[kind](whole))
-        said = fault("compare", *folders, "--samples", "10")
-        assert str(damaged) in said or name not in said
+        for damage in DAMAGE.values():
+            damaged.write_bytes(damage(whole))
+            said = fault("compare", *folders, "--samples", "10")
+            assert str(damaged) in said or name not in said
         damaged.write_bytes(whole)
 
 
