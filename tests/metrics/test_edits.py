@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from portmert.metrics.edits import Cder, Cer, Mer, Per, Wer, Wil, Wip
 from tests.oracles import edits as oracle
 from tests.oracles.metrics import Segment, Text
+from tests.support.examples import examples
 from tests.support.strategies_metrics import batch_of, corpora, text
 
-LETTERS = settings(max_examples=50, deadline=None)
+LETTERS = examples(50)
 RECENTLY = Segment(0, text("i visited paris recently"), (text("recently i visited paris"),))
 TWINS = [
     (Wer(), oracle.wer_stats),

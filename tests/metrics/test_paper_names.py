@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
@@ -20,6 +20,7 @@ from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
 from tests.oracles import dependencies, lexical, metrics, semantics, trees
 from tests.support.cli import run
+from tests.support.examples import examples
 from tests.support.places import ROOT
 from tests.support.strategies_metrics import (
     LAYERS,
@@ -253,7 +254,7 @@ def score_of(metric, batch):
 
 
 @given(st.lists(like_references(), min_size=1, max_size=4))
-@settings(max_examples=40)
+@examples(40, few=10)
 def test_names_score_what_their_twins_say(corpus):
     batch = batch_of(corpus)
     for name in PAPER_NAMES:

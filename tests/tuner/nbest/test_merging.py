@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged
 from portmert.tuner.nbest import _merging_kernels as kernels
 from portmert.tuner.nbest.merging import DistinctRows, empty_rows
+from tests.support.examples import examples
 
 ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.data(), ROWS)
 def test_gather_is_take(data, rows):
     ragged = Ragged.from_rows(rows)
@@ -26,7 +27,7 @@ def test_gather_is_take(data, rows):
     assert np.array_equal(offsets, expected.offsets)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(ROWS, max_size=4))
 def test_merging_keeps_the_first_of_equal_rows(blocks):
     distinct, expected = DistinctRows(features=2), {}

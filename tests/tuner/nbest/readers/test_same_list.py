@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.read import read_nbest
 from tests.support import strategies_readers as write
+from tests.support.examples import examples
 
-EXAMPLES = settings(max_examples=50, deadline=None)
+EXAMPLES = examples(50)
 
 
 def read(text, name="auto"):
