@@ -158,8 +158,12 @@ def plain(result):
 
 
 @pytest.mark.parametrize(("name", "option", "form"), list(cases()))
-def test_option_reads_stdin_and_pipes(name, option, form):
+def test_option_reads_any_path_stdin_and_pipes(name, option, form):
     expected = expected_of(name, option, form)
+    Path(ODD).parent.mkdir()
+    Path(ODD).write_bytes(GARBAGE)
+    for path in (ODD,) if isinstance(option.type, click.Path) else (ODD, quoted(ODD)):
+        assert said(name, option, form.format(path)) == renamed(expected, ODD)
     reading, writing = os.pipe()
     os.write(writing, GARBAGE)
     os.close(writing)
@@ -171,16 +175,6 @@ def test_option_reads_stdin_and_pipes(name, option, form):
     if form.count("{") == 1:
         found = plain(said(name, option, form.format("-"), input=GARBAGE))
         assert found in (renamed(expected, "stdin"), renamed(expected, "-"))
-
-
-@pytest.mark.parametrize(("name", "option", "form"), list(cases()))
-def test_any_path_goes_into_any_option(name, option, form):
-    expected = renamed(expected_of(name, option, form), ODD)
-    Path(ODD).parent.mkdir()
-    Path(ODD).write_bytes(GARBAGE)
-    assert said(name, option, form.format(ODD)) == expected
-    if not isinstance(option.type, click.Path):
-        assert said(name, option, form.format(quoted(ODD))) == expected
 
 
 def named_options():
