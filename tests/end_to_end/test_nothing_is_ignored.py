@@ -10,6 +10,7 @@ from portmert.extensions.mert_moses._mert_moses_options import OPTIONS
 from portmert.tuner import families
 from portmert.tuner.cli import main
 from tests.support.places import INVENTED
+from tests.support.run_folders import FEWER
 
 R = INVENTED / "recorded"
 LISTS = ["--nbest", R / "1.nbest.gz", "--ref", R / "dev.tgt", "--metric", "bleu"]
@@ -116,7 +117,8 @@ def test_no_option_of_mert_moses_is_ignored(option):
     given = {
         "input": R / "dev.src", "refs": R / "dev.tgt", "config": R / "moses.ini",
         "decoder": INVENTED / "recorded" / "recorded_moses", "working-dir": "work",
-        "nbest": 5, "maximum-iterations": 1, option: NOTHING if OPTIONS[option] == "s" else -7,
+        "nbest": 5, "maximum-iterations": 1, "mertargs": FEWER,
+        option: NOTHING if OPTIONS[option] == "s" else -7,
     }  # fmt: skip
     words = ["mert-moses", "--no-filter-phrase-table", *(f"--{k}={v}" for k, v in given.items())]
     result = CliRunner().invoke(main, words, prog_name="portmert", catch_exceptions=False)

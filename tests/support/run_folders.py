@@ -38,6 +38,8 @@ LITTLE = tuple(
 )
 """Settings with which the default optimizer has less work."""
 LITTLE_SET = tuple(f"--set={setting}" for setting in LITTLE)
+FEWER = " ".join(f"--set {setting.removeprefix('optimizer.')}" for setting in LITTLE)
+"""The same for `mert-moses --mertargs`."""
 
 SOURCE = ["s t u v", "u t s", "s s", "t u"]
 REFERENCE = ["a b c d e", "c b a", "a a", "b c"]

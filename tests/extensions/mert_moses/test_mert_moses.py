@@ -24,7 +24,7 @@ from portmert.tuner.search import steps
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import run
 from tests.support.places import INVENTED, ROOT
-from tests.support.run_folders import LITTLE
+from tests.support.run_folders import FEWER
 
 RECORDED = INVENTED / "recorded"
 PROGRAM = INVENTED / "recorded" / "recorded_moses"
@@ -33,7 +33,6 @@ FOUR = [RECORDED / "dev.src", RECORDED / "dev.tgt", PROGRAM, RECORDED / "moses.i
 QUICK = ["--mertmertargs=--type powell --set searches_per_feature=20 --set restarts=1",
          "--decoder-flags=-v 0",
          "--no-filter-phrase-table", "--nbest=15", "--predictable-seeds"]  # fmt: skip
-FEWER = " ".join(f"--set {setting.removeprefix('optimizer.')}" for setting in LITTLE)
 BAGGED = [f"--mertargs={FEWER}", "--decoder-flags=-v 0", "--no-filter-phrase-table"]
 """The default search, with less work."""
 BEST = re.compile(r"Best point:\s*([\s\d\.\-e]+?)\s*=> ([\-\d\.]+)")
