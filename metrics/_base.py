@@ -569,6 +569,13 @@ class Metric(ABC):
         return re.sub(WORDS, "-", cls.__name__.removesuffix("Metric") or "Metric").lower()
 
     @property
+    def best(self) -> float:
+        """The score that none surpasses: 1 or 0 of a share, otherwise infinite."""
+        if self.in_percent:
+            return 1.0 if self.higher_is_better else 0.0
+        return self.oriented(np.inf)
+
+    @property
     def display(self) -> Display:
         """How values are shown: all outputs print them by its methods."""
         return Display(self.in_percent, self.higher_is_better, self.is_error_rate)

@@ -1,6 +1,7 @@
 """Gold edits from M2 files, as references."""
 
 import re
+from itertools import chain
 
 from portmert.metrics._base import Texts, Vocabulary, offsets_of
 from portmert.tuner.base.errors import InputError, counted, shown
@@ -20,7 +21,8 @@ def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
     Raises
     ------
     InputError
-        A line is not of M2, or an edit is outside its sentence; says where.
+        A line is not of M2, an edit is outside its sentence, or an annotator has a correction
+        twice, which would count twice; says where.
     """
     rows: list[str] = []
     sizes: list[int] = []
@@ -38,13 +40,7 @@ def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
             words, edits = [word.decode() for word in content.encode().split()], {}
         elif kind == "A" and edits is not None:
             place, *fields = content.split(BARS)
-            match = re.fullmatch(r"(-?[0-9]{1,9}) (-?[0-9]{1,9})", place)
-            if match is None or len(fields) != 5:
-                raise InputError(
-                    f"{called(path)}:{number}: '{shown(line)}' is no edit, expected "
-                    f"`A 3 4|||type|||correction|||REQUIRED|||-NONE-|||0`"
-                )
-            first, last = int(match[1]), int(match[2])
+            first, last = _positions(place, len(fields), f"{called(path)}:{number}", line)
             annotator_edits = edits.setdefault(fields[-1].strip(), [])
             if fields[0] == "noop" or first < 0:
                 continue
@@ -54,6 +50,12 @@ def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
                     f"{counted(len(words), 'word')}"
                 )
             texts = ["" if text == "-NONE-" else text.strip() for text in fields[1].split(OR)]
+            same_place = (others for *ends, others in annotator_edits if ends == [first, last])
+            if twice := set(texts) & set(chain.from_iterable(same_place)):
+                raise InputError(
+                    f"{called(path)}:{number}: '{shown(min(twice))}' stands twice at positions "
+                    f"{first} to {last} for one annotator, and would count twice; take one out"
+                )
             annotator_edits.append((first, last, texts))
         else:
             raise InputError(
@@ -63,3 +65,14 @@ def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
     if not sizes:
         raise InputError(f"{called(path)}: no sentence; expected an M2 file")
     return References(Texts.from_lines(rows, vocabulary), offsets_of(sizes))
+
+
+def _positions(place: str, fields: int, where: str, line: str) -> tuple[int, int]:
+    """Return the first and the last position of an edit; -1 if it has no place."""
+    match = re.fullmatch(r"(-?[0-9]{1,9}) (-?[0-9]{1,9})", place)
+    if match is None or fields != 5:
+        raise InputError(
+            f"{where}: '{shown(line)}' is no edit, expected "
+            f"`A 3 4|||type|||correction|||REQUIRED|||-NONE-|||0`"
+        )
+    return int(match[1]), int(match[2])

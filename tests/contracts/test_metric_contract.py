@@ -26,7 +26,8 @@ from portmert.tuner.base.context import using
 from portmert.tuner.components import registry
 from portmert.tuner.components.catalogue import describe
 from portmert.tuner.evaluation.comparison.scores import Counted
-from portmert.tuner.texts.statistics import compute_stats
+from portmert.tuner.texts.scoring import COUNTS
+from portmert.tuner.texts.statistics import TOLERANCE, compute_stats
 from tests.oracles.metrics import Segment, Text, Tree
 from tests.oracles.semantics import Node
 from tests.support.examples import examples
@@ -353,10 +354,14 @@ def statistics_and_scores_are_finite_float64(metric, stats, segments):
     assert scores.shape == (segments,), metric.signature
     assert np.isfinite(scores).all(), metric.signature
     assert (scores >= 0).all() or metric.name() in MAY_BE_NEGATIVE, metric.signature
+    assert (metric.oriented(scores - metric.best) <= TOLERANCE).all(), metric.signature
     for row in (stats[0], stats.sum(axis=0)):
         for value in metric.parts(row).values():
             assert type(value) is float, metric.signature
             assert np.isfinite(value), metric.signature
+        for key, value in metric.parts(row).items():  # rates of errors may be more than 1
+            is_share = not key.rpartition(".")[2].startswith(COUNTS) and not key.endswith("rate")
+            assert not is_share or -TOLERANCE <= value <= 1 + TOLERANCE, (metric.signature, key)
 
 
 def score_of_a_stack_is_that_of_its_rows(metric, rows):

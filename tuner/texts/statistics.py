@@ -23,7 +23,8 @@ HYPOTHESES_PER_CHUNK = 8192
 
 _FIRST, _SECONDS = 256, 0.2
 """Hypotheses of the first call of a metric; with calls that are faster their number doubles."""
-
+TOLERANCE = 1e-9
+"""How far rounding may take a score beyond the best."""
 NEED_NAMES = {
     "tags": "part-of-speech tags",
     "heads": "dependency parses",
@@ -43,8 +44,8 @@ def compute_stats(metric: Metric, batch: Batch, *, outputs: Sequence[str] = ()) 
     Raises
     ------
     InputError
-        The batch lacks what the metric needs, a link lies outside its sentence, or a statistic is
-        not finite.
+        The batch lacks what the metric needs, a link lies outside its sentence, a statistic is
+        not finite, or a score is better than the best.
     """
     check_texts(metric, batch, outputs)
     stats = np.empty((len(batch.hypotheses), len(metric.stat_names)))
@@ -68,7 +69,7 @@ def compute_stats(metric: Metric, batch: Batch, *, outputs: Sequence[str] = ()) 
                 if "links" in metric.needs:
                     _check_links(part, first, outputs)
                 raise
-            _check_finite(metric, part, rows, first, outputs)
+            _check_values(metric, part, rows, first, outputs)
             is_fast = time.monotonic() - begin < _SECONDS
             pace = min(2 * pace, HYPOTHESES_PER_CHUNK) if is_fast else max(pace // 2, 1)
             first = last
@@ -268,22 +269,31 @@ def _place(offsets: IntArray, row: int, name: str, outputs: Sequence[str], first
     return f"segment {first + segment}, {name} {number} (counted from 0)"
 
 
-def _check_finite(
+def _check_values(
     metric: Metric,
     batch: Batch,
     stats: FloatArray,
     first_segment: int,
     outputs: Sequence[str],
 ) -> None:
-    """Raise InputError at the first statistic that is not finite."""
+    """Raise InputError at the first statistic or score that cannot be."""
     wrong = np.argwhere(~np.isfinite(stats))
-    if not len(wrong):
+    with np.errstate(all="ignore"):
+        scores = np.asarray(metric.score(stats))
+    better = np.flatnonzero(metric.oriented(scores - metric.best) > TOLERANCE)
+    if not len(wrong) and not len(better):
         return
-    row, column = (int(place) for place in wrong[0])
+    row = int(wrong[0, 0] if len(wrong) else better[0])
+    if len(wrong):
+        column = int(wrong[0, 1])
+        value = f"statistic {metric.stat_names[column]}", stats[row, column], "a finite number"
+    else:
+        side = "most" if metric.higher_is_better else "least"
+        value = "the score", scores[row], f"at {side} {metric.best:g}"
+    name, number, expected = value
     raise InputError(
-        f"{_place(batch.offsets, row, 'hypothesis', outputs, first_segment)}: statistic "
-        f"{metric.stat_names[column]} of metric {metric.name()}{metric.of_package()} is "
-        f"{stats[row, column]}, expected a finite number; mend the metric"
+        f"{_place(batch.offsets, row, 'hypothesis', outputs, first_segment)}: {name} of metric "
+        f"{metric.name()}{metric.of_package()} is {number}, expected {expected}; mend the metric"
     )
 
 

@@ -1,6 +1,7 @@
 """F0.5 of grammar correction: the scorer's published example, a slow twin, files, commands."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import portmert
+from portmert.extensions.m2.gold_edits import read_gold
 from portmert.extensions.m2.m2 import M2, corrected, gold_of, gold_row
+from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.files import Lines
 from portmert.tuner.cli import main
+from portmert.tuner.texts.corpus import make_batch
+from portmert.tuner.texts.statistics import compute_stats
 from tests.oracles.m2 import max_match
 from tests.support.examples import examples
 
@@ -210,6 +216,10 @@ def test_figures_of_the_scorer_take_the_annotator_that_makes_the_sum_highest(fol
         ("A 0 1|||T|||b|||R|||-|||0\n", "x.m2:1: 'A 0 1|||T|||b|||R|||-|||0', expected `S`"),
         ("S a b\nA 0 1|||T|||b\n", "x.m2:2: 'A 0 1|||T|||b' is no edit, expected `A 3 4|||type"),
         ("S a b\nA 1 3|||T|||b|||R|||-|||0\n", "x.m2:2: positions 1 to 3, the sentence has 2 wo"),
+        (
+            "S a b\nA 0 1|||T|||c|||R|||-|||0\nA 0 1|||U|||d||c|||R|||-|||0\n",
+            "x.m2:3: 'c' stands twice at positions 0 to 1 for one annotator, and would count tw",
+        ),
     ],
 )
 def test_wrong_files_are_refused(folder, text, message):
@@ -217,6 +227,32 @@ def test_wrong_files_are_refused(folder, text, message):
     with pytest.raises(InputError) as caught:
         portmert.score(Path("system"), ["x.m2"], metric="m2")
     assert message in str(caught.value)
+
+
+EDITS = st.tuples(st.integers(0, 2), st.integers(0, 2), WORDS.map(tuple), st.integers(0, 1))
+
+
+@examples(100)
+@given(st.lists(EDITS, max_size=4), st.lists(st.integers(0, 3), max_size=3), WORDS)
+def test_no_damage_to_gold_edits_gives_a_share_above_1(edits, twice, hypothesis):
+    """Edits that are repeated, overlap, change nothing or are out of order."""
+    damaged = edits + [edits[k] for k in twice if k < len(edits)]
+    lines = [
+        f"A {first} {last}|||T|||{' '.join(words) or '-NONE-'}|||R|||-|||{annotator}"
+        for first, last, words, annotator in damaged
+    ]
+    gold = Lines("x.m2", ["S a b c", *lines])
+    try:
+        references = read_gold(gold, Vocabulary())
+    except InputError as error:
+        assert re.search("stands twice|the sentence has 3 words", str(error))  # noqa: PT017
+        return
+    assert len(set(damaged)) == len(damaged)
+    texts = Texts.from_lines([" ".join(hypothesis)], references.texts.vocabulary)
+    stats = compute_stats(M2(), make_batch(texts, np.array([0, 1]), references))
+    shares = M2().parts(stats[0])
+    assert 0 <= shares["precision"] <= 1
+    assert 0 <= shares["recall"] <= 1
 
 
 @pytest.mark.usefixtures("folder")
