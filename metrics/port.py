@@ -54,6 +54,11 @@ class _Counted(Metric):
         """Whether recalls are at most 1, and the mean of precision and recall."""
         return False, "q"
 
+    @property
+    def best(self) -> float:
+        """The score that none surpasses; a recall of several references may be more than 1."""
+        return 1.0 if self._sides[0] else np.inf
+
     def stats(self, batch: Batch) -> FloatArray:
         """Return (H, 3 N + 4) float64 in the order of `stat_names`."""
         return self._stats(batch, 0.0)

@@ -60,6 +60,11 @@ class _Overlap(Metric):
     source: ClassVar[str] = LIU_GILDEA
 
     @property
+    def best(self) -> float:
+        """The score that none surpasses; F of several references has none."""
+        return 1.0 if self.kind == "precision" else np.inf
+
+    @property
     def stat_names(self) -> tuple[str, ...]:
         """For each order: items that match, items of the hypothesis, items of the reference."""
         if self.average == "segments":

@@ -71,7 +71,7 @@ def test_a_metric_scores_and_is_described(run):
 
 def test_a_reader_and_an_optimizer_tune(run):
     helped = " ".join(run("optimize", "--help").stdout.split())
-    assert "openai, opennmt, semicolons, travatar" in helped
+    assert "opennmt, semicolons, tgi, travatar" in helped
     for name in ("semicolons", "auto"):
         lists = ("--nbest", "list", "--nbest-format", name, "--ref", "ref")
         search = ("--metric", "share", "--optimizer", "still", "--set", "restarts=2")

@@ -1,7 +1,7 @@
 """Columns of files of records: `FILE#KEY` of JSON lines, `FILE.tsv#COLUMN` of a table.
 
     FILE#KEY             a value of each record; a dot leads into objects and into all entries of
-                         lists
+                         lists, or into one by its place: `choices.0.text`
     FILE#KEY[NAME=VALUE] of the records whose NAME is VALUE only
     FILE#KEY:ID          the ids stand under another key than the usual ones
     FILE#KEY:ID:INDEX    the numbers of hypotheses too
@@ -239,6 +239,7 @@ def failure_of(record: dict[str, Any]) -> str | None:
         if not isinstance(holder, dict):
             continue
         error = holder if holder.get("object") == "error" else holder.get("error")
+        error = error["error"] if isinstance(error, dict) and error.get("error") else error
         if error:
             fault = error if isinstance(error, dict) else {"message": str(error)}
             parts = [fault.get(name) for name in ("code", "type", "message")]
@@ -251,6 +252,28 @@ def failure_of(record: dict[str, Any]) -> str | None:
 
 
 _OK = 200
+
+
+def value_at(content: Any, path: str) -> Any:
+    """Return what stands in an object or list at the end of a path; None if it leads nowhere.
+
+    Dots lead into objects and lists: a number is a place in a list, from 0, and `*` all places. A
+    key that has a dot itself comes first.
+    """
+    name, dot, remaining = path.partition(".")
+    if isinstance(content, dict):
+        if path in content:
+            return content[path]
+        return value_at(content.get(name), remaining) if dot else None
+    if not isinstance(content, list):
+        return None
+    if name == "*":
+        values = (value_at(entry, remaining) if dot else entry for entry in content)
+        present = [value for value in values if value is not None]
+        return list(itertools.chain(*present)) if "*" in remaining else present
+    if not name.isdecimal() or int(name) >= len(content):
+        return None
+    return value_at(content[int(name)], remaining) if dot else content[int(name)]
 
 
 def unordered(ids: Sequence[str]) -> tuple[str, str] | None:
@@ -427,6 +450,10 @@ def _values(place: str, around: tuple[dict[str, Any], ...], key: str) -> Iterato
         return
     value = around[-1][name]
     entries = value if isinstance(value, list) else [value]
+    place, _, after = subkey.partition(".")
+    if isinstance(value, list) and (place == "*" or place.isdecimal()):
+        entries = value if place == "*" else value[int(place) :][:1] or [_ABSENT]
+        subkey = after
     for each in entries:
         if not subkey:
             yield _Record(place, around, each, len(entries))
@@ -470,8 +497,8 @@ def _ids(records: Sequence[_Record], key: str) -> tuple[str, ...] | None:
         if isinstance(name, bool) or not isinstance(name, str | int):
             text = "missing" if name is _ABSENT else shown(json.dumps(name))
             raise InputError(f"{record.place}: the id '{key}' is {text}; every record needs one")
-        if len(str(name).split()) != 1:
-            raise InputError(f"{record.place}: the id '{shown(str(name))}' is not one word")
+        if not str(name).strip():
+            raise InputError(f"{record.place}: the id '{name}' is blank")
         ids.append(str(name))
     return tuple(ids)
 

@@ -102,6 +102,12 @@ def command(
             f"{first}: the ids are not in order ('{pair[0]}' stands before '{pair[1]}'), and the "
             f"lines written have none; give --ids, or an --out that ends in .jsonl"
         )
+    wide = [name for name in reranked.ids if with_ids and len(name.split()) > 1]
+    if wide and paths[0] is not None and paths[0].suffix != ".jsonl":
+        raise errors.InputError(
+            f"{first}: the id '{errors.shown(wide[0])}' has blanks, so no line can begin with it; "
+            f"give an --out that ends in .jsonl"
+        )
     _write(reranked, [f"{name} " if with_ids else "" for name in reranked.ids], *paths)
 
 

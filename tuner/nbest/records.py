@@ -182,8 +182,8 @@ class SegmentNames:
         self.lookups += 1
         if name in self._numbers:
             return self._numbers[name]
-        if len(name.split()) != 1:
-            raise ValueError(f"id '{name}' is not one word")
+        if not name.strip():
+            raise ValueError(f"id '{name}' is blank")
         ids = self.in_references
         if ids is not None and name not in ids and not self.drop:
             key = (

@@ -280,7 +280,9 @@ def _check_values(
     wrong = np.argwhere(~np.isfinite(stats))
     with np.errstate(all="ignore"):
         scores = np.asarray(metric.score(stats))
-    better = np.flatnonzero(metric.oriented(scores - metric.best) > TOLERANCE)
+    better = np.flatnonzero(
+        np.isfinite(scores) & (metric.oriented(scores) > metric.oriented(metric.best) + TOLERANCE)
+    )
     if not len(wrong) and not len(better):
         return
     row = int(wrong[0, 0] if len(wrong) else better[0])

@@ -48,11 +48,12 @@ test_what_is_wrong_is_said_with_its_place = refusals(
             "{}": "list1:1: 'choices' is missing, expected a list of objects (keys found: none)",
             '{"choices": []}': "list1:1: id '0': 'choices' is empty: a segment has",
             '{"choices": [3]}': "list1:1: 'choices' is [3], expected a list of objects",
-            '{"choices": [{"text": "a", "finish_reason": "stop"}]}': (
-                "list1:1: 'logprobs' is missing, expected log-probabilities of tokens; "
-                "ask the servic"
+            f"{completion()}\n{completion(logprobs=None)}": (
+                "list1:2: log-probabilities: this answer has none, the first one has"
             ),
-            completion(logprobs=None): "list1:1: 'logprobs' is null, expected log-prob",
+            f"{completion(logprobs=None)}\n{completion()}": (
+                "list1:2: log-probabilities: this answer has, the first one not"
+            ),
             chat(content=None): "list1:1: id '0': an answer without text; --drop",
             completion(logprobs={"token_logprobs": [None, -1.0]}): (
                 "list1:1: token 1 of 'logprobs.token_logprobs' has no log-probability; is it the"
@@ -125,7 +126,6 @@ test_what_is_wrong_is_said_with_its_place = refusals(
                 "list1: utts.u.output, hypothesis 1: 'rec_text' is missing, expected a text (keys"
             ),
             '{"utts": {"u": {"output": []}}}': "list1: utts.u: 'output' is empty: a segment",
-            '{"utts": {"a b": {"output": [{"rec_text": "", "score": 1}]}}}': "list1: utts.a",
             '{\n"utts": \n': "list1:2: not JSON: ",
         },
         "mlm-scoring": {
@@ -196,6 +196,91 @@ def test_outputs_of_vllm(tmp_path):
     assert columns(nbest) == (["logprob", "tokens"], [[-2.5, 2.0]])
 
 
+SERVICES = {
+    "openai": (
+        '{"choices": [{"message": {"content": "it is 4"}, "logprobs": null}, '
+        '{"message": {"content": "no"}}]}'
+    ),
+    "openai-responses": (
+        '{"custom_id": "q", "response": {"status_code": 200, "body": {"object": "response", '
+        '"output": [{"type": "reasoning", "summary": []}, {"type": "message", "content": '
+        '[{"text": "it ", "logprobs": []}, {"text": "is 4", "logprobs": []}]}]}}, "error": null}'
+    ),
+    "anthropic": (
+        '{"custom_id": "q", "result": {"type": "succeeded", "message": {"type": "message", '
+        '"content": [{"type": "thinking", "thinking": "x"}, {"text": "it is 4"}]}}}'
+    ),
+    "gemini": (
+        '{"key": "q", "response": {"candidates": [{"content": {"parts": [{"text": "no"}]}, '
+        '"index": 1}, {"content": {"parts": [{"text": "it is"}, {"text": " 4"}]}, "index": 0}]}}'
+    ),
+    "lm-evaluation": (
+        '{"doc_id": 0, "resps": [["it is 4", "no"]], "filtered_resps": ["4"], "filter": "a"}\n'
+        '{"doc_id": 0, "resps": [["it is 4", "no"]], "filtered_resps": ["5"], "filter": "b"}'
+    ),
+    "mt-bench:text=turns.1": (
+        '{"question_id": 0, "choices": [{"index": 0, "turns": ["first", "it is 4"]}]}'
+    ),
+    "alpaca-eval": '[{"instruction": "how much is it?", "output": "it is 4", "generator": "m"}]',
+    "tgi": (
+        '[{"generated_text": "it is 4", "details": {"tokens": [{"text": "it", "logprob": -1.5}], '
+        '"best_of_sequences": [{"generated_text": "no", "tokens": [{"logprob": -2}]}]}}]'
+    ),
+    "jsonl:hypotheses=x.0": '{"x": [["it is 4", "no"], ["b c"]]}',
+    "jsonl:hypotheses=x.*.t": '{"x": [{"t": "it is 4"}, {"t": "no"}]}',
+    "jsonl:hypotheses=x": '{"x": [["it is 4", "no"]]}',
+}
+ONE_ANSWER = ("openai-responses", "anthropic", "mt-bench:text=turns.1", "alpaca-eval")
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_answers_inside_of_lists_are_no_tokens(tmp_path, name):
+    nbest = read(tmp_path, name, SERVICES[name])
+    texts = [" ".join(nbest.texts.words(row)) for row in range(len(nbest.texts))]
+    assert texts == (["it is 4"] if name in ONE_ANSWER else ["it is 4", "no"])
+    assert columns(nbest) == (
+        (["logprob", "tokens"], [[-1.5, 1], [-2, 1]]) if name == "tgi" else ([], [[]] * len(texts))
+    )
+    if ":" not in name:
+        again = read(tmp_path, "auto", SERVICES[name])
+        assert again.texts.vocabulary.words == nbest.texts.vocabulary.words
+
+
+test_answers_that_are_none = refusals(
+    {
+        "anthropic": {
+            '{"custom_id": "q", "result": {"type": "expired"}}': (
+                "list1:1: id 'q': the request ended as 'expired'; --drop"
+            ),
+            '{"custom_id": "q", "result": {"type": "errored", "error": {"type": "error", "error": '
+            '{"type": "overloaded", "message": "wait"}}}}': (
+                "list1:1: id 'q': the request failed: overloaded, wait; --drop"
+            ),
+        },
+        "gemini": {
+            '{"key": "q", "response": {"candidates": [{"finishReason": "SAFETY"}]}}': (
+                "list1:1: id 'q': an answer ended by SAFETY"
+            ),
+        },
+        "lm-evaluation": {
+            '{"doc_id": 0, "resps": [[[-1.5, false]]]}': (
+                "list1:1: 'resps' is [[[-1.5, false]]], expected answers (log-likelihoods are"
+            ),
+        },
+        "mt-bench": {
+            '{"question_id": 0, "choices": [{"turns": ["a", "b"]}]}': (
+                'list1:1: \'turns\' is ["a", "b"], expected one text; name the turn: mt-bench:t'
+            ),
+        },
+        "jsonl": {
+            '{"id": 0, "text": ["a b", "c"]}': (
+                'list1:1: \'text\' is ["a b", "c"], expected a text; name one: text.0'
+            ),
+        },
+    }
+)
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 def test_answers_in_one_document(tmp_path, indent):
     answers = [json.loads(completion()), json.loads(chat(-3.0))]
@@ -205,9 +290,7 @@ def test_answers_in_one_document(tmp_path, indent):
         assert len(nbest) == 2
     answers[1]["choices"][0]["message"] = None
     message = fails(tmp_path, "openai", json.dumps(answers, indent=indent))
-    assert message.startswith(
-        "list1: entry 2: 'message.content' is missing, expected a text (keys"
-    )
+    assert message.startswith("list1: entry 2: id '1': an answer without text")
     assert fails(tmp_path, "openai", json.dumps([{}, 3], indent=indent)).startswith(
         "list1: entry 1"
     )

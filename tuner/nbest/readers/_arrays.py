@@ -175,6 +175,8 @@ def _numbers(
         if isinstance(name, int):
             numbers[name] = _checked_number(file, place, str(name))
         else:
+            if len(name.split()) > 1 and not reader.are_unique:
+                file.fail(place, f"id '{shown(name)}' is not one word")
             is_number = id_base and name.isdecimal()
             numbers[name] = _number(file, place, str(int(name) - id_base) if is_number else name)
     return numbers

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from ...base.columns import ID_KEYS, failure_of
+from ...base.columns import ID_KEYS, failure_of, value_at
 from ...base.errors import InputError, shown
 from ...base.files import decode_line
 from ...base.json_toml import parse_json, parse_plain_json
@@ -18,6 +18,15 @@ from ._base import Reader
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
 _DIALECTS = {
+    "openai-responses": re.compile(r'"object"\s*:\s*"response"'),
+    "anthropic": re.compile(
+        r'"result"\s*:\s*\{\s*"type"\s*:\s*"(?:succ|err|canc|exp)|"type"\s*:\s*"message"'
+    ),
+    "gemini": re.compile(r'"candidates"\s*:\s*\['),
+    "tgi": re.compile(r'"generated_text"\s*:'),
+    "lm-evaluation": re.compile(r'"doc_id"\s*:(?s:.*)"resps"\s*:'),
+    "mt-bench": re.compile(r'"choices"\s*:\s*\[(?s:.*)"turns"\s*:\s*\['),
+    "alpaca-eval": re.compile(r'\A(?=(?s:.*)"instruction"\s*:)(?=(?s:.*)"generator"\s*:)'),
     "openai": re.compile(r'"choices"\s*:\s*\[|"cumulative_logprob"\s*:'),
     "huggingface": re.compile(r'"sequences"\s*:\s*\['),
     "nemo": re.compile(r'"beams"\s*:\s*\[\s*\['),
@@ -32,6 +41,7 @@ CTC_SCORES = ("logit_score", "lm_score")
 _EMPTY = ": a segment has at least one hypothesis, maybe one without words"
 _LINES = 64
 """Lines that are parsed and checked at once."""
+_BLANK = re.compile(r"\s")
 _KEYS = 8
 """The most keys of an object that a message lists."""
 
@@ -65,14 +75,8 @@ class JsonObject(NamedTuple):
     content: dict[str, Any]
 
     def get(self, key: str) -> Any:
-        """Return what a key holds, None if it is not there; dots lead into objects."""
-        if key in self.content:
-            return self.content[key]
-        value: Any = self.content
-        while isinstance(value, dict) and key not in value and "." in key:
-            first, _, key = key.partition(".")
-            value = value.get(first)
-        return value.get(key) if isinstance(value, dict) else None
+        """Return what a path leads to, see `value_at`; None if it leads nowhere."""
+        return value_at(self.content, key)
 
     def wrong(self, key: str, value: object, expected: str, *, inside: bool = False) -> NoReturn:
         """Raise the error of a key with another value; `inside`: the value is a part of its."""
@@ -87,8 +91,10 @@ class JsonObject(NamedTuple):
     def text(self, key: str, remedy: str = "") -> str:
         """Return the text of a key, which may be a list of tokens."""
         value = self.get(key)
-        if isinstance(value, list) and all(isinstance(token, str) for token in value):
+        if are_tokens(value):
             return " ".join(value)
+        if isinstance(value, list) and value and all(isinstance(x, str) for x in value):
+            remedy = f"; name one: {key}.0"
         if not isinstance(value, str):
             self.wrong(key, value, f"a text{remedy}")
         return value
@@ -156,6 +162,13 @@ class JsonObject(NamedTuple):
             expected = f"a segment id: a name, or a whole number from 0{remedy}"
             self.wrong(key, segment, expected)
         return str(segment)
+
+
+def are_tokens(value: Any) -> bool:
+    """Whether a value is a list of tokens: texts without blanks."""
+    return isinstance(value, list) and all(
+        isinstance(token, str) and not _BLANK.search(token) for token in value
+    )
 
 
 def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonObject]]:
@@ -248,7 +261,7 @@ def as_object(hypothesis: Any) -> dict[str, Any] | None:
     parts = [hypothesis] if isinstance(hypothesis, str) else hypothesis
     if not isinstance(parts, list):
         return None
-    if all(isinstance(token, str) for token in parts):
+    if isinstance(hypothesis, str) or are_tokens(parts):
         return {"text": " ".join(parts)}
     scores = {2: ("score",), 4: CTC_SCORES, 5: CTC_SCORES}.get(len(parts))
     if scores is None or not isinstance(parts[0], str):

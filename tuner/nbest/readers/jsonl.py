@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import starmap
+from itertools import chain, starmap
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from annotated_types import Ge, Le
@@ -43,10 +43,11 @@ class Jsonl(JsonReader):
     """Read a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
 
     Hypotheses in a list are objects, texts, lists of tokens, or texts with scores; a line may be
-    such a list alone. A hypothesis may tell its number (`index`, `choice`, `rank`, `n` or
+    such a list alone. An entry with a blank is no token, so lists of such entries are lists of
+    hypotheses. A hypothesis may tell its number (`index`, `choice`, `rank`, `n` or
     `candidate`); hypotheses then stand in this order. Scores of texts are in a list of their own
     beside them, an entry a hypothesis, as Sockeye and CTranslate2 write them. A dot leads to a key
-    of an inner object: `meta.score`.
+    of an inner object, `meta.score`, or to a place in a list, `choices.0.text`, or to all, `*`.
 
     Parameters
     ----------
@@ -209,6 +210,11 @@ class Jsonl(JsonReader):
         """Return the hypotheses of a segment as objects, each with its entries of other lists."""
         contents: list[dict[str, Any]] = []
         hypotheses = whole.entries(key, object, _EXPECTED)
+        lists = [
+            x for x in hypotheses if isinstance(x, list) and all(isinstance(t, str) for t in x)
+        ]
+        if len(lists) == len(hypotheses) and not all(map(js.are_tokens, lists)):
+            hypotheses = list(chain(*lists))  # lists of texts
         for hypothesis in hypotheses:
             content = js.as_object(hypothesis)
             if content is None:

@@ -200,7 +200,7 @@ test_a_wrong_line_is_refused = refusals(
             '{"id": "u", "hypotheses": []}': (
                 "list1:1: id 'u': 'hypotheses' is empty: a segment has"
             ),
-            '{"id": "a b", "text": "", "features": 1}': "list1:1: id 'a b' is not one word",
+            '{"id": " ", "text": "", "features": 1}': "list1:1: id ' ' is blank",
             '{"id": 0, "text": "", "features": 1}\n{"id": "u", "text": "", "features": 1}\n': (
                 "list1:2: segment id 'u' is not a whole number; ids count from 0"
             ),
