@@ -19,7 +19,7 @@ from portmert.tuner.base.warn import notice, warn, warn_of
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.report import Report
 from portmert.tuner.evaluation.significance import Resampling
-from portmert.tuner.texts import corpus, joining, text_pipeline
+from portmert.tuner.texts import corpus, forms, joining, text_pipeline
 from portmert.tuner.texts.annotator import Annotator
 from portmert.tuner.texts.links import linking, links_made
 from portmert.tuner.texts.prepare import Preparation, coverage, read_output
@@ -239,7 +239,7 @@ def _joined(human: HumanScores, test_set: JudgedSet) -> tuple[HumanScores, dict[
         return human, {}
     if not left_out:
         return human, dict(zip(files, in_order, strict=True))
-    every = next((text.all_ids for text in texts if isinstance(text, joining.LinesById)), ())
+    every = next((text.all_ids for text in texts if isinstance(text, forms.LinesById)), ())
     every = every or next(filter(None, map(joining.seem_ids, texts))).ids
     joining.check_order(every, test_set.refs[0], test_set.human)
     joining.warn_left_out(left_out, "a text")

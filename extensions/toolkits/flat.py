@@ -24,7 +24,7 @@ class Flat(Reader):
 
     `fields` reads other orders, between tabs or `|||`: `fields=score+text` those of OpenNMT-tf and
     CTranslate2, `fields=text+links+score` that of OpenNMT-py. Lines `0 ||| hypothesis`, without
-    scores, are recognised.
+    scores, are recognised. With `--ids` and `n=1` lines may begin with the ids of the references.
 
     Parameters
     ----------
@@ -55,6 +55,9 @@ class Flat(Reader):
         """Yield the hypotheses of a whole file."""
         lines = list(file.lines())
         fields = self._fields(file, lines)
+        if not self.fields and self.n == 1 and self._begin_with_ids(file, lines):
+            lines = [re.sub(r"[ \t]+|$", "\t", line, count=1) for line in lines]
+            fields = ["id", *fields]
         if "id" not in fields:
             self._check_size(file, len(lines))
         scores = [field for field in fields if field not in _ROLES]
@@ -95,6 +98,12 @@ class Flat(Reader):
                 f"{counted(columns, 'column')} behind tabs"
             )
         return ["text", *names]
+
+    def _begin_with_ids(self, file: ListFile, lines: Sequence[str]) -> bool:
+        """Whether lines are `id text`, as Kaldi writes them, and ids are those of references."""
+        ids = file.names.in_references
+        first = next(iter(lines[0].split(maxsplit=1)), "")
+        return ids is not None and file.names.strict and first in ids
 
     def _check_size(self, file: ListFile, lines: int) -> None:
         """Raise the error of a list that has not `n` hypotheses for each segment."""

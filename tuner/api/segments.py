@@ -16,7 +16,8 @@ from ..nbest.model import NBest, segments_taken
 from ..nbest.records import SegmentNames
 from ..texts import corpus, joining
 from ..texts.corpus import References
-from ..texts.joining import LinesById, positions
+from ..texts.forms import LinesById
+from ..texts.joining import positions
 from .texts import PathLike, TextLike, text_file, text_files
 
 LISTS = "the n-best lists"

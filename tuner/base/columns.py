@@ -41,6 +41,8 @@ _CHOICE = re.compile(r"(.+)\[([^\[\]=]+)=([^\[\]]*)\]")
 _SAMPLES, _SCORES = "samples", "scores"
 """Keys of the samples in a log of inspect_ai, and of the scores of a sample."""
 _JSON = re.compile(r"\.(?:json|jsonl)(?:\.(?:gz|xz|zst|bz2))?$")
+_RECOGS = re.compile(r"(\S+):\t?\s*(ref|hyp)=(\[.*\])\s*")
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"")
 _ABSENT = object()
 
 
@@ -210,9 +212,9 @@ def records_of(file: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
     """Return place and content of each record of a file, and whether it is a table.
 
     A file may be a table with tabs (.tsv) or commas (.csv), JSON lines, a JSON array of objects,
-    a log of inspect_ai, or what comet-score writes: objects of arrays. `samples` of the log are
-    records, their grades stand under the names of the scorers; arrays of COMET are the `system`
-    that their key names.
+    icefall's results (keys `ref` and `hyp`), a log of inspect_ai, or what comet-score writes:
+    objects of arrays. `samples` of the log are records, their grades stand under the names of the
+    scorers; arrays of COMET are the `system` that their key names.
 
     Raises
     ------
@@ -222,11 +224,40 @@ def records_of(file: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
     is_table = _TABLE.search(file) is not None
     if not is_table and not _JSON.search(file):  # a pipe has no name that tells its form
         first = next(each_line(file), "").removeprefix("\ufeff")
+        if _RECOGS.fullmatch(first):
+            return recogs_of(called(file), each_line(file)), False
         is_table = "\t" in first and not first.startswith(("{", "["))
     records = list(_of_table(file) if is_table else _of_json(file))
     if not records:
         raise InputError(f"{called(file)}: the file is empty; expected records")
     return records, is_table
+
+
+def recogs_of(where: str, lines: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return a record of each utterance in icefall's results, `ID: ref=['a', 'b']`.
+
+    Raises
+    ------
+    InputError
+        A line is none, or one stands twice; says where.
+    """
+    records: dict[str, dict[str, Any]] = {}
+    places: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        match = _RECOGS.fullmatch(line.removeprefix("\ufeff"))
+        if match is None:
+            if not line.strip():
+                continue
+            raise InputError(f"{where}:{number}: '{shown(line)}' is none of icefall's results")
+        name, key, words = match.groups()
+        record = records.setdefault(name, {"id": name})
+        places.setdefault(name, f"{where}:{number}")
+        if key in record:
+            raise InputError(f"{where}:{number}: {key} of '{name}' stands twice")
+        record[key] = " ".join(
+            re.sub(r"\\(.)", r"\1", word[1:-1]) for word in _QUOTED.findall(words)
+        )
+    return [(places[name], record) for name, record in records.items()]
 
 
 def failure_of(record: dict[str, Any]) -> str | None:
@@ -450,9 +481,9 @@ def _values(place: str, around: tuple[dict[str, Any], ...], key: str) -> Iterato
         return
     value = around[-1][name]
     entries = value if isinstance(value, list) else [value]
-    place, _, after = subkey.partition(".")
-    if isinstance(value, list) and (place == "*" or place.isdecimal()):
-        entries = value if place == "*" else value[int(place) :][:1] or [_ABSENT]
+    which, _, after = subkey.partition(".")
+    if isinstance(value, list) and (which == "*" or which.isdecimal()):
+        entries = value if which == "*" else value[int(which) :][:1] or [_ABSENT]
         subkey = after
     for each in entries:
         if not subkey:

@@ -9,7 +9,7 @@ _OF_MOSES = re.compile(
     r"<(?:/?zone|wall)\s*/?>|<[A-Za-z][\w.-]*\s[^<>]*\b(?:translation|entity)\s*=[^<>]*>"
 )
 """Tags that no text has: a given translation, a placeholder, a zone, a wall."""
-_SGML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|mteval|(?:ref|src|tst)set|doc)\b", re.IGNORECASE)
+_SGML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|mteval|(?:ref|src|tst)set|doc|seg)\b", re.IGNORECASE)
 _SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg\s*>|<doc\b([^>]*)>", re.IGNORECASE | re.DOTALL)
 _DOCUMENT = re.compile(r"\bdocid\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 

@@ -35,7 +35,7 @@ from ..base.files import Lines, TextFile, read_lines
 from ..base.warn import warn
 from ..nbest.feature_files import numbers_of
 from ..nbest.model import NBest, finite_feature
-from ..texts import corpus, joining, mbr, prepare, statistics
+from ..texts import corpus, forms, joining, mbr, prepare, statistics
 from . import registry
 
 
@@ -316,11 +316,11 @@ def _of_segments(
     lacking = np.zeros(len(inputs.nbest), dtype=np.bool_)
     opened = [joining.opened(file, drop=inputs.drop) for file in files]
     if inputs.nbest.ids is None and not any(
-        isinstance(text_file, joining.LinesById) for text_file in opened
+        isinstance(text_file, forms.LinesById) for text_file in opened
     ):
         return opened, lacking
     ids = inputs.nbest.ids or tuple(map(str, range(len(inputs.nbest))))
-    lists = joining.LinesById("the n-best lists", (), ids)
+    lists = forms.LinesById("the n-best lists", (), ids)
     joined_texts, common, _ = joining.joined(opened, lists, drop=inputs.drop)
     if common == ids:
         return joined_texts, lacking

@@ -28,11 +28,12 @@ from portmert.metrics._base import (
     rows_taken,
 )
 
-from ..base.errors import InputError, counted, faults_at
+from ..base.errors import InputError, counted
 from ..base.files import TextFile, called, each_line, read_lines
-from ..base.markup import is_sgml, sgml_segments, without_markup
+from ..base.markup import without_markup
 from ..base.warn import warn
 from ..families import provided
+from .forms import TimedWords, alternatives, cut_at_times
 from .joining import BYTE_ORDER_MARK, LINKS_LINE, check_lines, is_gold, joined, opened
 
 IntegerArray = NDArray[np.signedinteger[Any]]
@@ -106,20 +107,19 @@ def read_source(path: TextFile) -> tuple[str, ...]:
 
 def _lines(path: TextFile) -> Iterator[str]:
     """Yield the lines of a text, at least one."""
-    lines = each_line(opened(path))
+    text = opened(path)
+    lines = each_line(text)
     first = next(lines, None)
     if first is None:
         raise InputError(f"{called(path)}: the file is empty; expected one segment a line")
     first = first.removeprefix(BYTE_ORDER_MARK)
-    if is_sgml(first):
-        with faults_at(called(path), ValueError, InputError):
-            yield from sgml_segments(itertools.chain([first], lines))
-        return
     tabs = [first.count("\t")]
     yield first
     for line in lines:
         tabs.append(line.count("\t"))
         yield line
+    if isinstance(text, TimedWords):
+        cut_at_times(text, [])
     if len(tabs) >= LEAST_ROWS and min(tabs) == max(tabs) > 0:
         warn(
             f"{called(path)}: every line has {tabs[0] + 1} columns, separated by tabs, and all "
@@ -281,13 +281,35 @@ def read_references(
     if links:
         pairs = zip(texts, links, strict=True)
         texts = [with_links(text, path, source_lengths) for text, path in pairs]
-    return References(
+    references = References(
         texts=texts[0] if len(texts) == 1 else interleaved(concatenate(texts), len(texts)),
         offsets=np.arange(segments + 1, dtype=np.int64) * len(texts),
         source_lengths=source_lengths,
         source=lines,
         ids=ids,
         left_out=left_out,
+    )
+    return references if links else _with_alternatives(references, called(paths[0]))
+
+
+def _with_alternatives(references: References, where: str) -> References:
+    """Return references with a text for each alternative `{ a / b }`: the best one counts."""
+    texts = references.texts
+    is_marked = texts.tokens.values == texts.vocabulary.find("{")
+    marked = np.unique(
+        np.searchsorted(texts.tokens.offsets, np.flatnonzero(is_marked), "right") - 1
+    )
+    variants = {row: alternatives(" ".join(texts.words(row)), where) for row in marked.tolist()}
+    if all(len(lines) == 1 for lines in variants.values()):
+        return references
+    lines = [variants.get(row) or [" ".join(texts.words(row))] for row in range(len(texts))]
+    number = counted(len(variants), "reference")
+    warn(f"{number} with alternatives `{{ a / b }}`, of which the best counts")
+    ends = offsets_of([len(each) for each in lines])
+    return replace(
+        references,
+        texts=Texts.from_lines(itertools.chain(*lines), texts.vocabulary),
+        offsets=ends[references.offsets],
     )
 
 

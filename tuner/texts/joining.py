@@ -11,7 +11,6 @@ import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 from portmert.metrics._base import Texts
 
@@ -19,6 +18,7 @@ from ..base.columns import DROP, column_of, skipped, unordered
 from ..base.errors import InputError, counted
 from ..base.files import Lines, TextFile, called, each_line, file_digest, read_lines, text_digest
 from ..base.warn import warn
+from .forms import COMMENT, LinesById, TimedWords, cut_at_times, read_form
 
 BYTE_ORDER_MARK = "\ufeff"
 LINKS_LINE = re.compile(r"[ \t]*(?:[0-9]{1,9}-[0-9]{1,9}(?:[ \t]+|$))*")
@@ -32,36 +32,10 @@ _FEW = 2
 """Lines that may begin with 0, 1 and so on by chance."""
 
 
-class LinesById(Lines):
-    """The lines of a text and their ids.
-
-    Parameters
-    ----------
-    ids
-        The id of each line.
-    all_ids
-        The ids of all segments, also of those without a line.
-    """
-
-    ids: tuple[str, ...]
-    all_ids: tuple[str, ...]
-
-    def __new__(
-        cls,
-        name: str,
-        lines: Iterable[str],
-        ids: Iterable[str] = (),
-        all_ids: Iterable[str] = (),
-    ) -> Self:
-        """Keep lines and ids, one id for each line."""
-        text = super().__new__(cls, name, lines)
-        text.ids = tuple(ids)
-        text.all_ids = tuple(all_ids) or text.ids
-        return text
-
-
 def opened(text: TextFile, *, drop: bool = False) -> TextFile:
-    """Return the lines of a column of a file, with their ids if it has any; other texts as is.
+    """Return the lines of a column of a file, or of one with markup; other texts as they are.
+
+    Lines have their ids, if the file has any.
 
     Parameters
     ----------
@@ -73,9 +47,11 @@ def opened(text: TextFile, *, drop: bool = False) -> TextFile:
     InputError
         The column has no text for a segment, or an id has two texts; says where.
     """
-    column = None if isinstance(text, Lines) else column_of(text)
-    if column is None:
+    if isinstance(text, Lines):
         return text
+    column = column_of(text)
+    if column is None:
+        return read_form(text)
     rows = [k for k in range(len(column.values)) if not (drop and k in column.reasons)]
     if column.ids is None:
         if len(rows) < len(column.values):
@@ -106,6 +82,8 @@ def content_digest(path: Path) -> str:
 def read_by_id(path: TextFile) -> LinesById:
     """Read a text with ids: a column of a file, or lines that begin with an id.
 
+    The words of CTM have their ids when they are joined with a text in STM.
+
     Raises
     ------
     InputError
@@ -133,14 +111,16 @@ def _cut_lines(text: TextFile) -> Iterable[tuple[str, str]]:
     """Return the id and the text of each line.
 
     The id is the first word or, if all lines are like sclite's `text (id)`, what stands last.
+    Lines of sclite may be comments.
     """
     lines = each_line(text)
-    first = next(lines, None)
-    if first is None:
-        return ()
-    if not _TRN.fullmatch(first):
-        return map(_cut, itertools.chain([first], lines))
-    whole = [first, *lines]
+    comments, first = [], next(lines, None)
+    while first is not None and first.startswith(COMMENT):
+        comments.append(first)
+        first = next(lines, None)
+    if first is None or not _TRN.fullmatch(first):
+        return map(_cut, itertools.chain(comments, [] if first is None else [first], lines))
+    whole = [first, *(line for line in lines if not line.startswith(COMMENT))]
     matches = map(_TRN.fullmatch, whole)
     trn = [(match[2], match[1]) for match in matches if match]
     return trn if len(trn) == len(whole) else map(_cut, whole)
@@ -174,13 +154,14 @@ def joined(
         An id is not in all texts, or lines without ids go with ids that are not in order.
     """
     read = [opened(text, drop=drop) for text in texts]
+    read = [cut_at_times(x, read) if isinstance(x, TimedWords) else x for x in read]
     with_ids = [text for text in (like, *read) if isinstance(text, LinesById)]  # like: no lines
     first = with_ids[0] if with_ids else _first_with_ids_in_lines(read)
     if first is None:
         _check_columns(texts)
         return read, None, ()
     by_id = [
-        first if text is first else _with_ids(text, first, given)
+        first if text is first else _in_case_of(_with_ids(text, first, given), first)
         for text, given in zip(read, texts, strict=True)
     ]
     ids = first.ids
@@ -203,6 +184,30 @@ def _in_order(text: LinesById, first: LinesById, ids: tuple[str, ...], *, drop: 
     places = {name: place for place, name in enumerate(text.ids)}
     order = [places[name] for name in ids] if drop else positions(ids, places, first, text)
     return LinesById(str(text), (text[place] for place in order), ids)
+
+
+def _in_case_of(text: LinesById, first: LinesById) -> LinesById:
+    """Return a text with ids in capitals and small letters as the first has them, as sclite does.
+
+    They stay as they are if they differ otherwise too, or are not distinct without regard to case.
+    """
+    if text.ids == first.ids:
+        return text
+    of_others = {name.casefold(): name for name in first.all_ids}
+    known = _in_small(text.ids)
+    differing = [name for name in text.ids if of_others.get(name.casefold(), name) != name]
+    if not differing or len(known) < len(text.ids) or len(of_others) < len(first.all_ids):
+        return text
+    pair = differing[0], of_others[differing[0].casefold()]
+    warn(
+        f"{text}: {counted(len(differing), 'id')} joined without regard to case ('{pair[0]}' with "
+        f"'{pair[1]}' of {first})"
+    )
+    recased, all_recased = (
+        [of_others.get(name.casefold(), name) for name in names]
+        for names in (text.ids, text.all_ids)
+    )
+    return LinesById(str(text), text, recased, all_recased)
 
 
 def positions(
@@ -239,7 +244,8 @@ def positions(
 def nearest(name: str, ids: Collection[str]) -> str:
     """Return advice for an id that is not among these: the nearest of them, or the first."""
     first_ids = sorted(ids)[:10_000]
-    near = difflib.get_close_matches(name, first_ids, n=1)
+    near = [other for other in ids if other.casefold() == name.casefold()]
+    near = near or difflib.get_close_matches(name, first_ids, n=1)
     if near:
         return f"nearest: '{near[0]}'"
     return f"ids there: {', '.join(first_ids[:3])}{', ...' * (len(ids) > 3)}"
@@ -274,16 +280,22 @@ def _first_with_ids_in_lines(texts: Sequence[TextFile]) -> LinesById | None:
     for number, text in enumerate(by_id):
         if text is None:
             continue
-        ids = set(text.ids)
+        ids = _in_small(text.ids)
         candidates = [
             candidate for k, candidate in enumerate(by_id) if k != number and candidate is not None
         ]
         if any(
-            2 * len(ids & set(candidate.ids)) >= len(candidate.ids) for candidate in candidates
+            2 * len(ids & _in_small(candidate.ids)) >= len(candidate.ids)
+            for candidate in candidates
         ):
             return text
         warn_ids_alone(text, texts[0 if number else 1])
     return None
+
+
+def _in_small(ids: Iterable[str]) -> set[str]:
+    """Return ids without regard to case."""
+    return {name.casefold() for name in ids}
 
 
 def _check_columns(texts: Sequence[TextFile]) -> None:
@@ -325,7 +337,7 @@ def warn_left_out(ids: Sequence[str], lack: str, reasons: Mapping[str, str] | No
 
 def begin_with_ids(lines: Lines, ids: Sequence[str]) -> bool:
     """Return whether lines have ids: half of them names, or all of them the numbers."""
-    names, words = set(ids), [word for word, _ in _cut_lines(lines)]
+    names, words = _in_small(ids), [word.casefold() for word, _ in _cut_lines(lines)]
     if all(name.isdecimal() for name in ids):
         return _FEW < len(ids) == len(list(filter(None, words))) and {*words} - {""} == names
     return 2 * sum(word in names for word in words) >= max(len(words), 1)

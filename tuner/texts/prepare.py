@@ -19,7 +19,8 @@ from ..base.errors import counted
 from ..base.files import TextFile, called
 from .annotator import Annotator, TextAnnotator
 from .corpus import References, make_batch, read_texts, with_links
-from .joining import LinesById, check_lines, check_order, joined, opened
+from .forms import LinesById, TimedWords, cut_at_times
+from .joining import check_lines, check_order, joined, opened
 from .statistics import needs_of
 from .text_pipeline import Side, TextPipeline
 
@@ -166,6 +167,8 @@ def read_output(
         It is no text or of another length, or the links do not fit.
     """
     path = opened(path)
+    if isinstance(path, TimedWords):
+        path = cut_at_times(path, [opened(beside)])
     if references.ids is not None:
         like = LinesById(called(beside), (), references.ids)
         (path, *linked), _, _ = joined([path] if links is None else [path, links], like)

@@ -6,7 +6,7 @@ lists. A check returns a line for the user, or None.
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,21 +22,14 @@ MOST_EMPTY = 0.2
 """Share of empty lines of one side from which they count as a sign."""
 LONGEST_WORDS = 6.0
 """Letters of a token, on average, above which a script without blanks is not segmented."""
+_MOST_LINES = 0.9
+"""Share of the lines of a side above which what they have in common is markup."""
 MOST_RATIO = 4.0
 """Ratio of the lengths of source and references above which one of them is not segmented."""
 
 Form = Callable[[str], object]
 """Tells whether a token has a form."""
 _JSON = r'[\[{]\s*["\'{\[]|[\[{]$'
-_WRAPPED = {
-    "are fields of CSV": (r'[\w.-]+,["\w]', ""),
-    "are within tags": (r"<(?:\w|$)", r"<?/\w+>$|^>$"),  # tokenisers cut tags
-    "are within quotes": (r'["\u201c]', r'["\u201d]$'),
-    "begin with numbers": (r"\d+[.):]?$", ""),
-    "begin with ids": (r"(?=.*\d)(?=.*[-_])[\w.-]+$|[A-Za-z]+\d+$", ""),
-    "end with ids": ("", r"^\([^\s()]*\d\)$"),
-}
-"""Lines that are more than a text -> patterns of their first and their last token."""
 _PUNCTUATION = re.compile("[.,!?;:\u3002\uff0c\uff01\uff1f]").search
 _ATTACHED = re.compile(r"\w[.,!?;:\u3002\uff0c\uff01\uff1f]+$").search
 _ALONE = re.compile(r"[.,!?;:\u3002\uff0c\uff01\uff1f]+$").match
@@ -51,6 +44,154 @@ _UNSPACED = re.compile(
 )
 """Letters of Thai, Lao, Burmese, Khmer, Kana and Han."""
 _ALIKE = "--lowercase compares both in lower case; or write both alike"
+_ONE_TEXT = (
+    "a file has the text of a segment on each line and no more (FILE.tsv#COLUMN reads a column, "
+    "--ids reads ids on both sides)"
+)
+_TAKE_OUT = "they count as words; take them out of both sides"
+MARKUP = (
+    ("are fields of CSV", r'[\w.-]+,["\w]', "", _ONE_TEXT),
+    ("are within tags", r"<(?:\w|$)", r"<?/\w+>$|^>$", _ONE_TEXT),  # tokenisers cut tags
+    ("are within quotes", r'["\u201c]', r'["\u201d]$', _ONE_TEXT),
+    ("begin with times", r"[\[(]?(?:\d+:)?\d+:\d\d(?:[.,]\d+)?\b|\[\d+[.:]\d", "", _TAKE_OUT),
+    ("begin with numbers", r"\d+[.):]?$", "", _ONE_TEXT),
+    (
+        "begin with the name of their side",
+        r"(?i:hyp|ref|src|hypothesis|reference|pred|target|source)\s*[:=]|\|[A-Z]\|:?$",
+        "",
+        _TAKE_OUT,
+    ),
+    ("begin with ids", r"(?=.*\d)(?=.*[-_])[\w.-]+:?$|[A-Za-z]+\d+:?$", "", _ONE_TEXT),
+    ("end with ids", "", r"^\([^\s()]*\d\)$", _ONE_TEXT),
+)
+"""Lines that are more than a text: what they are, patterns of their first and last tokens, and
+what to do."""
+MARKS = (
+    (
+        "comments (`{example}`)",
+        re.compile("^;;").match,
+        0.0,
+        "a line that begins so is a comment of SCTK; take these lines out",
+    ),
+    (
+        "marks that are no words (`{example}`)",
+        re.compile(
+            r"(?:<(?:s|/s|unk|pad|eps|sil|blank|noise|[a-z]{2})>|<\|[^\s|]*\|>|\[[A-Z_]{3,}\]|!SIL)$"
+        ).match,
+        0.01,
+        _TAKE_OUT,
+    ),
+)
+"""Tokens that are no words on any side: their name, form, least share, and what to do."""
+BROKEN = (
+    (
+        (
+            "the {present} have marks of phrases (`{example}`), which are no words: let Moses "
+            "decode without -t (-report-segmentation)"
+        ),
+        re.compile(r"^\|\d+-\d+[|,]").search,
+        0.0,
+    ),
+    (
+        (
+            "the words of the {present} have factors (`{example}`), the {absent} have none: let "
+            "Moses decode without -report-all-factors"
+        ),
+        re.compile(r"^[^|]+\|[^|]+$").search,
+        0.5,
+    ),
+    (
+        (
+            "the {present} were encoded twice (`{example}`): UTF-8 was read as Latin-1 and "
+            "encoded again; `iconv -f UTF-8 -t LATIN1` undoes it (WINDOWS-1252 where it fails)"
+        ),
+        re.compile("[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)").search,
+        0.0,
+    ),
+    (
+        (
+            "the {present} are in subwords of bytes (`{example}`), the {absent} are not: decode "
+            "them with the tokenizer of the model"
+        ),
+        re.compile("^[\u0120\u010a]").search,
+        0.2,
+    ),
+    (
+        (
+            "the {present} are in subwords (`{example}`), the {absent} are not: join them (`@@`: "
+            "--text debpe, `▁`: --text spm-decode)"
+        ),
+        re.compile(r"▁|^##\w|\w@@$|^￭|\w￭$").search,
+        0.01,
+    ),
+)
+"""Tokens of one side that are no words: message, form, least share. The first sign counts."""
+WIDE = (
+    (
+        "the {present} have full-width characters (`{example}`), the {absent} have none: --text "
+        "nfkc makes both narrow"
+    ),
+    re.compile("[\uff01-\uff5e]").search,
+    0.01,
+)
+
+
+def _numbers(kind: str, commas: str, points: str) -> tuple[str, Form, Form, Form | None]:
+    return (
+        (
+            f"numbers of the {{first}} have {kind} commas (`{{example1}}`), those of the "
+            f"{{second}} {kind} points (`{{example2}}`): write both alike"
+        ),
+        re.compile(rf"\W*{commas}\W*").fullmatch,
+        re.compile(rf"\W*{points}\W*").fullmatch,
+        None,
+    )
+
+
+def _marks(name: str, typographic: str, straight: str) -> tuple[str, Form, Form, Form | None]:
+    return (
+        (
+            f"{name} are typographic in the {{first}} (`{{example1}}`), straight in the "
+            f"{{second}} (`{{example2}}`): --text plain-punct makes both straight"
+        ),
+        re.compile(typographic).search,
+        re.compile(straight).search,
+        # A system may write quotes its own way, and apostrophes as all do: no sign then.
+        re.compile("'").search,
+    )
+
+
+OPPOSED = (
+    (
+        _numbers("decimal", r"\d+,(?:\d{1,2}|\d{4,})", r"\d+\.(?:\d{1,2}|\d{4,})"),
+        _numbers("thousands", r"\d{1,3}(?:,\d{3})+", r"\d{1,3}(?:\.\d{3})+"),
+    ),
+    (
+        (
+            "the {first} have other digits (`{example1}`) than the {second}: write both alike",
+            lambda word: not word.isascii() and re.search(r"[^\D0-9]", word),
+            re.compile("[0-9]").search,
+            None,
+        ),
+    ),
+    (
+        (
+            (
+                "letters with marks are decomposed (NFD) in the {first}, composed (NFC) in the "
+                "{second} (`{example2}`): --text nfc composes both"
+            ),
+            lambda word: not word.isascii() and not unicodedata.is_normalized("NFC", word),
+            lambda word: not word.isascii() and not unicodedata.is_normalized("NFD", word),
+            None,
+        ),
+    ),
+    (
+        _marks("apostrophes", "[\u2018\u2019]", "'"),
+        _marks("quotes", "[\u201c\u201d\u201e\u00ab\u00bb]", '"'),
+    ),
+)
+"""Two ways of writing, each of one side alone: message, both forms, and a form that the side of
+the first may not have at all. Of a group the first sign counts."""
 
 
 @dataclass(frozen=True)
@@ -147,16 +288,20 @@ def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str
         if reads_order and batch.source_lengths is not None:
             linked = int(batch.source_lengths[segments].sum())
             lines.append(_unsegmented_source(source, linked, ref.total))
-    lines += [_empty_lines(sides), _wrapped(sides)]
-    broken = _broken(sides)
-    lines.append(broken)
-    writing = (_number_format, _digits, _unicode_forms, _wide_letters, _quotes, _escapes)
-    lines += [check(sides) for check in writing]
+    lines += [_empty_lines(sides), _markup(sides), *(_marked(sides, *mark) for mark in MARKS)]
+    lines.append(_alternatives(hyp))
+    broken = _first(_one_sided(sides, *sign) for sign in BROKEN)
+    lines += [broken, _one_sided(sides, *WIDE), _escapes(sides)]
+    lines += [_first(_opposed(sides, *signs) for signs in group) for group in OPPOSED]
     if broken is None:  # case and tokens of pieces and of broken letters say nothing
         lines += [_casing(sides), _punctuation(sides)]
         if compares_words:
             lines.append(_tokenisation(sides))
     return [line for line in lines if line is not None]
+
+
+def _first(lines: Iterable[str | None]) -> str | None:
+    return next(filter(None, lines), None)
 
 
 def _both_ways(sides: Sides) -> tuple[Sides, Sides]:
@@ -231,19 +376,36 @@ def _empty_lines(sides: Sides) -> str | None:
     return None
 
 
-def _wrapped(sides: Sides) -> str | None:
-    for kind, patterns in _WRAPPED.items():
-        for side, plain in _both_ways(sides):
-            shares = [each.share_of_lines(*patterns) for each in (side, plain)]
-            if len(side.lines) >= LEAST and shares[0] > 0.9 and shares[1] <= 0.1:
-                first, last = side.lines[0]
-                verb = "are" if kind.startswith("are ") else "do"
-                return (
-                    f"the {side.name} {kind} (`{first} ... {last}`), the {plain.name} "
-                    f"{verb} not: a file has the text of a segment on each line and no more "
-                    f"(FILE.tsv#COLUMN reads a column, --ids reads ids on both sides)"
-                )
+def _markup(sides: Sides) -> str | None:
+    """Return a line if the lines of a side are more than texts, looking at each side alone."""
+    for kind, begin, end, todo in MARKUP:
+        marked = [side for side in sides if side.share_of_lines(begin, end) > _MOST_LINES]
+        if marked and len(marked[0].lines) >= LEAST:
+            first, last = marked[0].lines[0]
+            names = " and ".join(f"the {side.name}" for side in marked)
+            return f"{names} {kind} (`{first} ... {last}`): {todo}"
     return None
+
+
+def _marked(sides: Sides, name: str, form: Form, least_share: float, todo: str) -> str | None:
+    """Return a line if a side has tokens that are no words, looking at each side alone."""
+    marked = [side for side in sides if side.count(form) > least_share * side.total]
+    marked = [side for side in marked if side.count(form) >= (LEAST if least_share else 1)]
+    if not marked:
+        return None
+    names = " and ".join(f"the {side.name}" for side in marked)
+    return f"{names} have {name.format(example=marked[0].example(form))}: {todo}"
+
+
+def _alternatives(hyp: Side) -> str | None:
+    """Return a line if hypotheses have alternatives, which references alone may have."""
+    opened, closed, bars = (hyp.count(mark.__eq__) for mark in "{}/")
+    if not 0 < opened == closed <= bars:
+        return None
+    return (
+        "the hypotheses have alternatives (`{ a / b }`), whose braces count as words: write one "
+        "text a segment"
+    )
 
 
 def _one_sided(sides: Sides, message: str, form: Form, least_share: float = 0.0) -> str | None:
@@ -293,109 +455,6 @@ def _opposed(
                 example1=first.example(form1),
                 example2=second.example(form2),
             )
-    return None
-
-
-def _broken(sides: Sides) -> str | None:
-    """Return a line if the tokens of one side are no words: broken letters or subwords."""
-    return (
-        _one_sided(
-            sides,
-            "the {present} have marks of phrases (`{example}`), which are no words: let Moses "
-            "decode without -t (-report-segmentation)",
-            re.compile(r"^\|\d+-\d+[|,]").search,
-        )
-        or _one_sided(
-            sides,
-            "the words of the {present} have factors (`{example}`), the {absent} have none: let "
-            "Moses decode without -report-all-factors",
-            re.compile(r"^[^|]+\|[^|]+$").search,
-            0.5,
-        )
-        or _one_sided(
-            sides,
-            "the {present} were encoded twice (`{example}`): UTF-8 was read as Latin-1 and "
-            "encoded again; `iconv -f UTF-8 -t LATIN1` undoes it (WINDOWS-1252 where it fails)",
-            re.compile("[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)").search,
-        )
-        or _one_sided(
-            sides,
-            "the {present} are in subwords of bytes (`{example}`), the {absent} are not: decode "
-            "them with the tokenizer of the model",
-            re.compile("^[\u0120\u010a]").search,
-            0.2,
-        )
-        or _one_sided(
-            sides,
-            "the {present} are in subwords (`{example}`), the {absent} are not: join them (`@@`: "
-            "--text debpe, `▁`: --text spm-decode)",
-            re.compile(r"▁|^##\w|\w@@$|^￭|\w￭$").search,
-            0.01,
-        )
-    )
-
-
-def _wide_letters(sides: Sides) -> str | None:
-    return _one_sided(
-        sides,
-        "the {present} have full-width characters (`{example}`), the {absent} have none: --text "
-        "nfkc makes both narrow",
-        re.compile("[\uff01-\uff5e]").search,
-        0.01,
-    )
-
-
-def _numbers(sides: Sides, kind: str, commas: str, points: str) -> str | None:
-    return _opposed(
-        sides,
-        f"numbers of the {{first}} have {kind} commas (`{{example1}}`), those of the {{second}} "
-        f"{kind} points (`{{example2}}`): write both alike",
-        re.compile(rf"\W*{commas}\W*").fullmatch,
-        re.compile(rf"\W*{points}\W*").fullmatch,
-    )
-
-
-def _number_format(sides: Sides) -> str | None:
-    return _numbers(
-        sides, "decimal", r"\d+,(?:\d{1,2}|\d{4,})", r"\d+\.(?:\d{1,2}|\d{4,})"
-    ) or _numbers(sides, "thousands", r"\d{1,3}(?:,\d{3})+", r"\d{1,3}(?:\.\d{3})+")
-
-
-def _digits(sides: Sides) -> str | None:
-    return _opposed(
-        sides,
-        "the {first} have other digits (`{example1}`) than the {second}: write both alike",
-        lambda word: not word.isascii() and re.search(r"[^\D0-9]", word),
-        re.compile("[0-9]").search,
-    )
-
-
-def _unicode_forms(sides: Sides) -> str | None:
-    return _opposed(
-        sides,
-        "letters with marks are decomposed (NFD) in the {first}, composed (NFC) in the {second} "
-        "(`{example2}`): --text nfc composes both",
-        lambda word: not word.isascii() and not unicodedata.is_normalized("NFC", word),
-        lambda word: not word.isascii() and not unicodedata.is_normalized("NFD", word),
-    )
-
-
-def _quotes(sides: Sides) -> str | None:
-    for marks, typographic, straight in (
-        ("apostrophes", "[\u2018\u2019]", "'"),
-        ("quotes", "[\u201c\u201d\u201e\u00ab\u00bb]", '"'),
-    ):
-        line = _opposed(
-            sides,
-            f"{marks} are typographic in the {{first}} (`{{example1}}`), straight in the "
-            f"{{second}} (`{{example2}}`): --text plain-punct makes both straight",
-            re.compile(typographic).search,
-            re.compile(straight).search,
-            # A system may write quotes its own way, and apostrophes as all do: no sign then.
-            absent=re.compile("'").search,
-        )
-        if line:
-            return line
     return None
 
 

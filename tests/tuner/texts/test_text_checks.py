@@ -145,6 +145,38 @@ def test_each_way_of_spoiling_a_clean_slice_is_found(kind, side):
             assert "tokenised" not in said
 
 
+SHARED = {
+    "begin with times": "[00:01.000 --> 00:02.000] {}",
+    "begin with times (": "00:00:01,000 {}",
+    "begin with the name of their side": "hyp: {}",
+    "begin with the name of their side (": "|T|: {}",
+    "are fields of CSV": '7,"{}"',
+    "marks that are no words (`<en>`)": "<en> {} </s>",
+    "marks that are no words (`[NOISE]`)": "[NOISE] {}",
+    "marks that are no words (`<|en|>`)": "<|en|> {}",
+    "begin with ids": "u-7: {}",
+    "end with ids": "{} (u_7)",
+}
+
+
+@needs_data
+@pytest.mark.parametrize("kind", SHARED)
+def test_markup_on_both_sides_is_found(kind):
+    for begin in (0, 300):
+        sides = [side[begin : begin + 100] for side in real_pairs()["ted NiuTrans"][:2]]
+        said = "\n".join(doubts(*([SHARED[kind].format(line) for line in side] for side in sides)))
+        assert kind in said
+        assert "the hypotheses and the references" in said
+
+
+def test_comments_and_alternatives_are_found():
+    plain = ["the cat sat on the mat"] * 5
+    said = "\n".join(doubts([*plain, ";; a note"], [*plain, "a note"]))
+    assert "the hypotheses have comments (`;;`)" in said
+    said = "\n".join(doubts([*plain, "the { cat / dog }"], [*plain, "the cat"]))
+    assert "the hypotheses have alternatives" in said
+
+
 @needs_data
 def test_markup_is_found_behind_a_tokeniser():
     hyp, ref, _ = real_pairs()["ted NiuTrans"]

@@ -1,0 +1,278 @@
+"""Text files with markup around the texts, as evaluations and recognisers write them.
+
+A file is known by its first lines. What is markup is no word: of STM, SGML, subtitles and the
+results of icefall the texts are read, with their ids if they have some. CTM has a word a line with
+its time; its words are cut into the segments of an STM file. See docs/how-to/formats.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Self
+
+from ..base.columns import recogs_of
+from ..base.errors import InputError, counted, faults_at, shown
+from ..base.files import Lines, TextFile, called, each_line
+from ..base.markup import is_sgml, sgml_segments
+from ..base.warn import warn
+
+_HEAD = 1000
+"""Lines of a file that show its form."""
+_SHARE = 0.9
+"""Share of them that must be of the form, comments aside."""
+_MOST = 256
+"""Texts that the alternatives of one segment may make."""
+_NUMBER = r"\d+(?:\.\d+)?"
+_STM = re.compile(rf"(\S+)\s+(\S+)\s+(\S+)\s+({_NUMBER})\s+({_NUMBER})(?:\s+<[^>]*>)?(?:\s+(.*))?")
+_CTM = re.compile(rf"(\S+)\s+(\S+)\s+({_NUMBER})\s+({_NUMBER})\s+(\S+)(?:\s+-?{_NUMBER}\s*)?")
+_CUE = re.compile(r"\s*(?:\d+:)?\d\d:\d\d[.,]\d{3}\s+-->\s+(?:\d+:)?\d\d:\d\d[.,]\d{3}\b.*")
+_RECOGS = re.compile(r"\S+:\t?\s*(?:ref|hyp)=\[.*\]\s*")
+_TAG = re.compile(r"<[^<>]*>")
+_BRACES = re.compile(r"(?:^|(?<=\s))\{((?:\s+(?!\{)\S+)*?\s+/(?:\s+(?!\{)\S+)*?)\s+\}(?=\s|$)")
+"""Alternatives of SCTK: `{ a / b c / @ }`, of which `@` is no word."""
+COMMENT = ";;"
+IGNORED = "ignore_time_segment_in_scoring"
+"""Text of a segment of STM that is not scored."""
+
+
+class LinesById(Lines):
+    """The lines of a text and their ids.
+
+    Parameters
+    ----------
+    ids
+        The id of each line.
+    all_ids
+        The ids of all segments, also of those without a line.
+    spans
+        File with channel, begin and end in seconds of each line of an STM file.
+    """
+
+    ids: tuple[str, ...]
+    all_ids: tuple[str, ...]
+    spans: tuple[tuple[str, float, float], ...]
+
+    def __new__(
+        cls,
+        name: str,
+        lines: Iterable[str],
+        ids: Iterable[str] = (),
+        all_ids: Iterable[str] = (),
+        spans: Iterable[tuple[str, float, float]] = (),
+    ) -> Self:
+        """Keep lines and ids, one id for each line."""
+        text = super().__new__(cls, name, lines)
+        text.ids = tuple(ids)
+        text.all_ids = tuple(all_ids) or text.ids
+        text.spans = tuple(spans)
+        return text
+
+
+class TimedWords(LinesById):
+    """The words of a CTM file, a line each, with file and channel and the middle of their time."""
+
+    times: tuple[tuple[str, float], ...]
+
+    def __new__(cls, name: str, words: Iterable[str], times: Iterable[tuple[str, float]]) -> Self:
+        """Keep words and times, a time for each word."""
+        text = super().__new__(cls, name, words)
+        text.times = tuple(times)
+        return text
+
+
+def read_form(path: TextFile) -> TextFile:
+    """Return the texts of a file with markup around them; any other file as it is.
+
+    Raises
+    ------
+    InputError
+        A line is not of the form that the first lines show; says where.
+    """
+    head = [line.removeprefix("\ufeff") for line in itertools.islice(each_line(path), _HEAD)]
+    lines = [line for line in head if line.strip() and not line.startswith(COMMENT)]
+    form = next((form for form in FORMS if lines and form.recognises(lines)), None)
+    if form is None:
+        return path
+    whole = itertools.chain(head, itertools.islice(each_line(path), len(head), None))
+    return form.read(called(path), list(enumerate(whole, 1)))
+
+
+def _mostly(pattern: re.Pattern[str], least: int = 1) -> Callable[[Sequence[str]], bool]:
+    """Return the recognition of a form whose lines have a pattern."""
+
+    def recognises(lines: Sequence[str]) -> bool:
+        if pattern.fullmatch(lines[0]) is None:
+            return False
+        count = sum(pattern.fullmatch(line) is not None for line in lines)
+        return count >= max(least, _SHARE * len(lines))
+
+    return recognises
+
+
+def _is_stm(lines: Sequence[str]) -> bool:
+    """Whether lines have times in their place, some of them with decimals, in this order."""
+    matches = [match for match in map(_STM.fullmatch, lines) if match]
+    return (
+        _mostly(_STM)(lines)
+        and any("." in match[4] + match[5] for match in matches)
+        and all(float(match[4]) <= float(match[5]) for match in matches)
+    )
+
+
+def _fields(
+    where: str, numbered: Iterable[tuple[int, str]], pattern: re.Pattern[str], form: str
+) -> Iterator[tuple[str, ...]]:
+    """Yield the fields of each line that is no comment."""
+    for number, line in numbered:
+        if not line.strip() or line.startswith(COMMENT):
+            continue
+        match = pattern.fullmatch(line.removeprefix("\ufeff").strip())
+        if match is None:
+            raise InputError(f"{where}:{number}: '{shown(line)}' is no line of {form}")
+        yield tuple(field or "" for field in match.groups())
+
+
+def _stm(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
+    """Return the texts of STM; ids are made of file, channel and begin."""
+    rows = [
+        (f"{file}-{channel}", speaker, float(begin), float(end), text)
+        for file, channel, speaker, begin, end, text in _fields(
+            where, numbered, _STM, "STM, `FILE CHANNEL SPEAKER BEGIN END [<LABEL>] WORDS`"
+        )
+        if text.strip().lower() != IGNORED
+    ]
+    ids = [f"{file}-{begin:.3f}" for file, _, begin, _, _ in rows]
+    often = Counter(ids)
+    ids = [
+        name if often[name] < 2 else f"{name}-{speaker}"
+        for name, (_, speaker, *_) in zip(ids, rows, strict=True)
+    ]
+    twice = next((name for name, count in Counter(ids).items() if count > 1), None)
+    if twice:
+        raise InputError(f"{where}: two segments begin at one time with one speaker: {twice}")
+    spans = [(file.lower(), begin, end) for file, _, begin, end, _ in rows]
+    return LinesById(where, (row[-1] for row in rows), ids, spans=spans)
+
+
+def _ctm(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
+    rows = list(_fields(where, numbered, _CTM, "CTM, `FILE CHANNEL BEGIN DURATION WORD`"))
+    times = [(f"{row[0]}-{row[1]}".lower(), float(row[2]) + float(row[3]) / 2) for row in rows]
+    return TimedWords(where, (row[4] for row in rows), times)
+
+
+def cut_at_times(words: TimedWords, others: Sequence[TextFile]) -> LinesById:
+    """Return the words of a CTM file as lines, a segment of an STM file each.
+
+    The middle of a word's time decides. Words outside of all segments are left out and told.
+
+    Raises
+    ------
+    InputError
+        None of the other texts has times.
+    """
+    stm = next((text for text in others if isinstance(text, LinesById) and text.spans), None)
+    if stm is None:
+        raise InputError(
+            f"{words}: CTM has words with times and no segments; give references in STM, which "
+            f"have the times of segments, or write a line for each segment"
+        )
+    order = sorted(range(len(stm.spans)), key=lambda k: stm.spans[k])
+    begins = [stm.spans[k][:2] for k in order]
+    lines: list[list[str]] = [[] for _ in order]
+    outside = 0
+    for word, (file, middle) in zip(words, words.times, strict=True):
+        place = bisect_right(begins, (file, middle)) - 1
+        span = stm.spans[order[place]] if place >= 0 else ("", 0.0, 0.0)
+        if span[0] == file and middle <= span[2]:
+            lines[order[place]].append(word)
+        else:
+            outside += 1
+    if outside:
+        warn(f"{words}: {counted(outside, 'word')} outside of all segments of {stm}, left out")
+    return LinesById(str(words), map(" ".join, lines), stm.ids)
+
+
+def _sgml(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
+    with faults_at(where, ValueError, InputError):
+        return Lines(where, sgml_segments(line for _, line in numbered))
+
+
+def _subtitles(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
+    """Return the texts of SRT or VTT, a cue each."""
+    cues: list[str] = []
+    is_text = False
+    for _, line in numbered:
+        if _CUE.fullmatch(line):
+            cues.append("")
+            is_text = True
+        elif not line.strip():
+            is_text = False
+        elif is_text:
+            cues[-1] = " ".join(f"{cues[-1]} {_TAG.sub('', line)}".split())
+    return Lines(where, cues)
+
+
+def _recogs(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
+    """Return the texts of icefall's results; a file has references, hypotheses or both."""
+    records = recogs_of(where, (line for _, line in numbered))
+    keys = dict.fromkeys(key for _, record in records for key in record if key != "id")
+    if len(keys) > 1:
+        raise InputError(
+            f"{where}: icefall's results have references and hypotheses: name these by "
+            f"{where}#ref, those by {where}#hyp"
+        )
+    (key,) = keys
+    return LinesById(where, (row[key] for _, row in records), (row["id"] for _, row in records))
+
+
+class Form(NamedTuple):
+    """A form of text files: its name, whether first lines show it, and what reads it."""
+
+    name: str
+    recognises: Callable[[Sequence[str]], bool]
+    read: Callable[[str, Sequence[tuple[int, str]]], TextFile]
+
+
+FORMS = (
+    Form("SGML", lambda lines: is_sgml(lines[0]), _sgml),
+    Form("STM", _is_stm, _stm),
+    Form("CTM", _mostly(_CTM, 3), _ctm),
+    Form("VTT", lambda lines: lines[0].startswith("WEBVTT"), _subtitles),
+    Form("SRT", lambda lines: any(map(_CUE.fullmatch, lines[1:2])), _subtitles),
+    Form("icefall's results", _mostly(_RECOGS), _recogs),
+)
+
+
+def alternatives(line: str, where: str) -> list[str]:
+    """Return the texts that a line with alternatives `{ a / b / @ }` stands for, itself without.
+
+    Raises
+    ------
+    InputError
+        They are too many.
+    """
+    parts = _BRACES.split(line)
+    if len(parts) == 1:
+        return [line]
+    choices = [
+        [part]
+        if number % 2 == 0
+        else [
+            " ".join(word for word in text.split() if word != "@")
+            for text in re.split(r"(?:^|\s)/(?=\s|$)", part)
+        ]
+        for number, part in enumerate(parts)
+    ]
+    size = 1
+    for choice in choices:
+        size *= len(choice)
+    if size > _MOST:
+        raise InputError(
+            f"{where}: alternatives make {size} texts of one segment, at most {_MOST} are compared"
+        )
+    texts = (" ".join(" ".join(words).split()) for words in itertools.product(*choices))
+    return list(dict.fromkeys(texts))
