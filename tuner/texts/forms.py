@@ -229,7 +229,7 @@ def _recogs(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
     return LinesById(where, (row[key] for _, row in records), (row["id"] for _, row in records))
 
 
-class Form(NamedTuple):
+class TextForm(NamedTuple):
     """A form of text files: its name, whether first lines show it, and what reads it."""
 
     name: str
@@ -238,12 +238,12 @@ class Form(NamedTuple):
 
 
 FORMS = (
-    Form("SGML", lambda lines: is_sgml(lines[0]), _sgml),
-    Form("STM", _is_stm, _stm),
-    Form("CTM", _mostly(_CTM, 3), _ctm),
-    Form("VTT", lambda lines: lines[0].startswith("WEBVTT"), _subtitles),
-    Form("SRT", lambda lines: any(map(_CUE.fullmatch, lines[1:2])), _subtitles),
-    Form("icefall's results", _mostly(_RECOGS), _recogs),
+    TextForm("SGML", lambda lines: is_sgml(lines[0]), _sgml),
+    TextForm("STM", _is_stm, _stm),
+    TextForm("CTM", _mostly(_CTM, 3), _ctm),
+    TextForm("VTT", lambda lines: lines[0].startswith("WEBVTT"), _subtitles),
+    TextForm("SRT", lambda lines: any(map(_CUE.fullmatch, lines[1:2])), _subtitles),
+    TextForm("icefall's results", _mostly(_RECOGS), _recogs),
 )
 
 
