@@ -5,13 +5,15 @@ minutes. tests/tuner/evaluation/test_calibration.py judges smaller ones.
 """
 
 import sys
+from functools import partial
+from itertools import product
 
 import click
 import numpy as np
 from scipy.stats import kstest
 from tabulate import tabulate
 
-from portmert.extensions.crossval.report import corrected_p
+from portmert.extensions.crossval.operation import OfSplits
 from portmert.extensions.metaeval import differences
 from portmert.extensions.metaeval.correlation import Pairs
 from portmert.extensions.metaeval.data import Draws, Judged, Points
@@ -101,16 +103,24 @@ def covering(systems, own, runs=RUNS):
     return np.mean([agreed(rng, systems, own) for _ in range(runs)], axis=0)
 
 
-def cross_validated(rng):
-    """Test two choices by the gains of ten splits in halves.
+def cross_validated(rng, *, segments=SEGMENTS, features=10, splits=5, own=1.0):
+    """Test two regressions by splits in halves; each has as many features that tell as much.
 
-    Each segment gains or loses by the choice, each search by its own luck; the means are 0.
+    The score of a segment is its squared error, by the weights that learnt from the other half.
     """
-    gains = rng.normal(size=SEGMENTS)
-    halves = [rng.permutation(SEGMENTS)[: SEGMENTS // 2] for _ in range(10)]
-    splits = np.array([gains[half].mean() + rng.normal(0, 0.05) for half in halves])
-    p = corrected_p(splits, 1.0)
-    return p, p > 0.05  # the interval of the same t-test has 0
+    sides = rng.normal(size=(2, segments, features))
+    target = sides.sum(axis=(0, 2)) * 0.3 / features**0.5 + own * rng.normal(size=segments)
+    scores = np.empty((2, splits, segments))
+    for split in range(splits):
+        first, second = np.split(rng.permutation(segments), 2)
+        for (place, side), (learnt, judged) in product(
+            enumerate(sides), ((first, second), (second, first))
+        ):
+            weights = np.linalg.lstsq(side[learnt], target[learnt])[0]
+            scores[place, split, judged] = -((target[judged] - side[judged] @ weights) ** 2)
+    tables = [[np.stack([x, np.ones(x.shape)], axis=-1)] for x in scores]
+    _, ((found,),) = systems_tested([Mean()], tables, OfSplits(SAMPLES))
+    return found.p, found.difference_low <= 0 <= found.difference_high
 
 
 TESTS = {
@@ -119,7 +129,12 @@ TESTS = {
     "`compare`, five and three replicas": lambda rng: compared(rng, (5, 3)),
     "`rerank-tune`, one output against five replicas": lambda rng: compared(rng, (1, 5)),
     "`metaeval`, Pearson's r of segments": metaevaluated,
-    "`crossval`, ten splits": cross_validated,
+    "`crossval`, five splits": cross_validated,
+    "`crossval`, 30 features": partial(cross_validated, features=30),
+    "`crossval`, 60 segments, 3 features": partial(cross_validated, segments=60, features=3),
+    "`crossval`, 200 segments, 40 features, ten splits": partial(
+        cross_validated, segments=200, features=40, splits=10, own=0.5
+    ),
 }
 
 

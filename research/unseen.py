@@ -130,7 +130,7 @@ def main() -> None:
             except portmert.PortmertError as error:
                 say(f"{metric}: {error}")
                 continue
-            (table,) = found.tables
+            table = found.tables[0]
             title = f"{Path(pool['weights']).parent}, {table.title}"
             click.echo(f"\n{title}\n\n{aligned(table.headers, table.rows, style='pipe')}")
             measured[title] = found.document
@@ -145,15 +145,13 @@ def attainable(documents: Mapping[str, Mapping[str, Any]]) -> str:
     for title, document in documents.items():
         metric = ShownMetric.of(document["metrics"][0])
         sign = 1 if metric.higher_is_better else -1
-        judged = {choice["name"]: choice["judged"][metric.label] for choice in document["choices"]}
-        best = max(judged, key=lambda name: sign * judged[name]["unseen"])
-        gain, error = judged[best]["gain"], judged[best]["error"]
-        regret = "" if gain is None else metric.with_error(-gain, error)
-        rows.append(
-            [title, *(metric.shown(one["unseen"]) for one in judged.values()), best, regret]
-        )
-        for name, one in judged.items():
-            loss = sign * (judged[best]["unseen"] - one["unseen"])
+        unseen = {x["system"]: x for x in document["scores"] if x["metric"] == metric.label}
+        best = max(unseen, key=lambda name: sign * unseen[name]["score"])
+        gain = unseen[best]["difference"]
+        regret = "" if gain is None else metric.with_error(-sign * gain, unseen[best]["error"])
+        rows.append([title, *(metric.shown(x["score"]) for x in unseen.values()), best, regret])
+        for name, row in unseen.items():
+            loss = sign * (unseen[best]["score"] - row["score"])
             losses.setdefault(name, []).append(loss)
     first = [
         [name, metric.signed(-statistics.mean(lost)), metric.signed(-max(lost))]

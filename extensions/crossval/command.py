@@ -22,7 +22,7 @@ CROSSVAL = "extensions.crossval.operation.crossval"
 @options(CROSSVAL, "optimizer without--without prior")
 @options("tuner.api.optimizing.Search", "weights")
 @_groups.constraints
-@options(CROSSVAL, "splits seeds size")
+@options(CROSSVAL, "splits seeds size groups")
 @_groups.seed
 @_groups.threads
 @_groups.executor
@@ -31,11 +31,11 @@ CROSSVAL = "extensions.crossval.operation.crossval"
 def command(*, without: tuple[str, ...], **values: Any) -> portmert.Report:
     """Estimate scores on unseen text by cross-validation.
 
-    Tunes on half of the segments and scores the other half.
+    Tunes on each half of the segments and chooses on the other half.
 
     Each combination of metric, optimizer, prior and features left out is tuned. The table has its
-    scores on both halves and its gain over the first combination on the unseen half.
-    The last row is the start weights, untuned.
+    scores on segments learnt from and on unseen ones, tested against the first combination.
+    The rows from "first" on need no tuning.
 
     \b
     portmert crossval --nbest dev.nbest.gz --ref dev.ref --metric bleu --weights start.json \\

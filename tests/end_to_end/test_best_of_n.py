@@ -72,8 +72,7 @@ def test_cross_validation_of_arrays_is_that_of_lists():
     )
     of_arrays = portmert.crossval(arrays, **options)
     judged = [
-        [next(iter(choice["judged"].values()))["unseen"] for choice in found.document["choices"]]
-        for found in (of_lists, of_arrays)
+        [row["score"] for row in found.document["scores"]] for found in (of_lists, of_arrays)
     ]
     assert judged[0] == judged[1]
 

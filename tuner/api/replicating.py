@@ -29,6 +29,7 @@ from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_o
 from ..components import registry
 from ..components.external import Outcome
 from ..components.features import Feature
+from ..evaluation.comparison.choices import EQUAL, SINGLE, START
 from ..nbest.findings import overlap_finding, range_findings
 from ..nbest.model import NBest, digest, taken, without_texts, write_nbest
 from ..runs.config import ListsData, content_of
@@ -48,7 +49,6 @@ from ..search.averaging import averaged, spread_size
 from ..search.contributions import contributions
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
-from ..search.problem import within_segment_spread
 from ..search.results import Optimized
 from ..search.stat_table import StatTable
 from ..search.weight_search import Setup, find_weights
@@ -64,11 +64,8 @@ from .optimizing import (
     with_graph_strings,
 )
 from .reranking import Reranked
+from .rivals import Rivals
 from .texts import PathLike
-
-START, EQUAL, SINGLE = "start", "equal weights", "best single"
-"""What a reader would use in place of tuned weights: the weights in use now, no learning at all,
-and one feature (the best on the lists tuned on)."""
 
 MoreChoices = Callable[[DevLists, PreparedLists, FeatureWeights], dict[str, IntArray]]
 """Takes the lists tuned on, those of the test set, and the averaged weights. Returns name -> (S,)
@@ -508,40 +505,16 @@ class ReplicaRun:
     def rivals(self) -> dict[str, tuple[FeatureWeights, float]]:
         """What tuned weights must beat: name -> weights and their length penalty.
 
-        Of the two signs of a feature, `only FEATURE` and `equal weights` take the one that scores
-        better on the lists tuned on. The feature that scores best there is `best single: FEATURE`.
+        The feature that scores best on the lists tuned on is `best single: FEATURE`, others are
+        `only FEATURE`, each with its sign.
         """
-        dev, names = self.dev, self.dev.nbest.feature_names
-
-        def oriented(vector: FloatArray) -> float:
-            rows = dev.best(FeatureWeights.from_vector(names, vector), 0.0)
-            return float(dev.metric.oriented(self._score(dev.stats, rows).score))
-
-        rivals = {START: (dev.start, dev.start_alpha)} if dev.setup.starts else {}
-        labels = [
-            name if size == 1 else f"{name}[{place}]"
-            for name, size in names
-            for place in range(size)
-        ]
-        signed, scores = [], []
-        for label, unit in zip(labels, np.eye(len(labels)), strict=True):
-            pair = [(label, unit), (f"-{label}", -unit)]
-            of_signs = [oriented(vector) for _, vector in pair]
-            better = int(of_signs[1] > of_signs[0])
-            signed.append(pair[better])
-            scores.append(of_signs[better])
-        if not signed:
-            return rivals
-        columns = np.ascontiguousarray(dev.nbest.features.T)
-        spread = within_segment_spread(columns, dev.nbest.offsets)
-        equal = sum(vector for _, vector in signed) / spread
-        rivals[EQUAL] = (FeatureWeights.from_vector(names, equal), dev.alpha)
-        best = int(np.argmax(scores))
-        for place in (best, *(k for k in range(len(signed)) if k != best)):
-            label, vector = signed[place]
-            kind = f"{SINGLE}:" if place == best else "only"
-            rivals[f"{kind} {label}"] = (FeatureWeights.from_vector(names, vector), 0.0)
-        return rivals
+        start, equal, alone = Rivals(self.dev).on()
+        by_name = {START: start} if start else {}
+        by_name |= {EQUAL: equal} if equal else {}
+        for place, rival in enumerate(alone):
+            kind = "only" if place else f"{SINGLE}:"
+            by_name[f"{kind} {rival.sign}{rival.feature}"] = (rival.weights, 0.0)
+        return by_name
 
 
 def _written(nbest: NBest, rows: IntArray, path: Path) -> Chosen:

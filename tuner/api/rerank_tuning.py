@@ -27,12 +27,18 @@ from ..base.tables import Table, preformatted
 from ..base.warn import notice, notices_once, warn
 from ..components import registry
 from ..components.external import Outcome, Scores
+from ..evaluation.comparison.choices import (
+    EQUAL,
+    FIRST,
+    SINGLE,
+    START,
+    answered,
+    choices_table,
+)
 from ..evaluation.comparison.report import document_of
-from ..evaluation.comparison.scores import Counted, in_families
-from ..evaluation.comparison.sentences import against, correction, headlines
+from ..evaluation.comparison.scores import Counted
 from ..evaluation.comparison.systems import TestSet
 from ..evaluation.comparison.without_texts import compared_by_scores
-from ..evaluation.formatting import ShownMetric, p_or_dash
 from ..evaluation.report import Report
 from ..nbest import check
 from ..nbest.feature_files import answers_of, numbers_of
@@ -50,7 +56,7 @@ from .comparing import compare
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike
 
-TUNED, FIRST = "tuned", "first"
+TUNED = "tuned"
 SPREAD = 2.0
 """Spread of the model scores within segments of whose softmax votes are weighted."""
 
@@ -141,52 +147,6 @@ class RerankTuned:
             f"{self.replicas.weights_table.text()}\n\n"
             f"{document['metric']}"
         )
-
-
-def _table(document: Mapping[str, Any]) -> Table:
-    """Return the scores of all choices, and their distance from those of the tuned outputs."""
-    metrics = {x["label"]: ShownMetric.of(x) for x in document["metrics"]}
-    rows = []
-    for score in document["scores"]:
-        metric = metrics[score["metric"]]
-        error = "" if score["s_opt"] is None else f" ± {metric.shown_spread(score['s_opt'])}"
-        value = f"{metric.shown(score['score'])}{error}"
-        row = [score["system"], metric.directed, value, "", "", ""]
-        if score["difference"] is not None:
-            row[3:] = [
-                metric.shown_change(score["difference"]),
-                metric.interval(score["difference_low"], score["difference_high"]),
-                p_or_dash(score["p_holm"]),
-            ]
-        rows.append(row)
-    interval = f"{100 * document['confidence']:g} % interval"
-    return Table(
-        "Test set",
-        ["", "metric", "score", f"from {TUNED}", interval, "p"],
-        rows,
-        left=2,
-        note=f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the "
-        f"averaged weights; only: best by one feature; {_explained(document)}p: two-sided; counts "
-        f"chance in the test set and in the search; {correction(document)} (Holm).",
-    )
-
-
-def _explained(document: Mapping[str, Any]) -> str:
-    """Return what the rows are that not all comparisons have."""
-    by = "scores" if document.get("references") is None else "references"
-    texts = {
-        FIRST: "of each list",
-        replicating.START: "by the weights that the search begins at",
-        replicating.EQUAL: "all features count the same, each divided by its spread",
-        replicating.SINGLE: "the feature that scores best on the lists tuned on",
-        "votes": "most frequent answer",
-        "weighted votes": "by the averaged weights",
-        "oracle": f"chosen with the {by}",
-    }
-    names = {system["name"] for system in document["systems"]}
-    if any(name.startswith(replicating.SINGLE) for name in names):
-        names.add(replicating.SINGLE)
-    return "; ".join(f"{name}: {text}" for name, text in texts.items() if name in names) + ". "
 
 
 @arguments.checked
@@ -301,15 +261,24 @@ def rerank_tune(
         document = compared_by_scores(counted, outputs, tuned.metric.signature)
         compared = Report(document_of(document), document)
     if compared is not None:
-        compared = _answered(
-            compared,
-            next(iter(outcomes.scores), "") if tuned_metric.of_lists else "",
-            tuned.weights_table,
-        )
+        label = next(iter(outcomes.scores), "") if tuned_metric.of_lists else ""
+        kinds = (FIRST, START, EQUAL, f"{SINGLE}:")
+        rivals = [name for name in tuned.baselines if name.startswith(kinds)]
+        document = answered(compared.document, rivals, label)
+        document["tuning_luck_untested"] = [*document["tuning_luck_untested"], "averaged"]
+        compared = Report(document_of(document, [tuned.weights_table]), document)
     _write(folder, compared)
     if kept is not None:  # as long as the result, which names its files
         weakref.finalize(tuned, kept.cleanup)
     return RerankTuned(tuned, lines, compared, dev_lists.columns)
+
+
+def _table(document: Mapping[str, Any]) -> Table:
+    note = (
+        f"{TUNED}: mean of the searches' outputs, ± standard deviation; averaged: of the averaged "
+        f"weights; "
+    )
+    return choices_table(document, "Test set", "score", note)
 
 
 def _of_frame(metric: Metric, tests: Lists) -> dict[str, Outcome]:
@@ -395,36 +364,6 @@ def _compared(
         threads=processors,
         timing=False,
     )
-
-
-def _answered(compared: Report, label: str, weights: Table) -> Report:
-    """Return the comparison with the answers to the question whether tuning beats doing without.
-
-    The weights stand below it on the page.
-
-    Planned are the comparisons with what needs no tuning, on the metric tuned on. If `label` names
-    a metric, they are on that one: scores of the test lists, where the metric tuned on has scores
-    of others. The first answer is on the strongest of these rivals, the next on `first`.
-    """
-    document = dict(compared.document)
-    label = label or document["metrics"][0]["label"]
-    more_is_better = {x["label"]: x["higher_is_better"] for x in document["metrics"]}[label]
-    plan = (FIRST, replicating.START, replicating.EQUAL, f"{replicating.SINGLE}:")
-    rivals = {
-        row["system"]: row["score"] if more_is_better else -row["score"]
-        for row in document["scores"]
-        if row["metric"] == label and row["system"].startswith(plan)
-    }
-    planned = [(label, name) for name in rivals]
-    document["scores"] = in_families(document["scores"], planned)
-    document["tuning_luck_untested"] = [*document["tuning_luck_untested"], "averaged"]
-    document["headlines"] = list(headlines(document))
-    strongest = max(rivals, key=lambda name: rivals[name])
-    answers = against(document, strongest)
-    if strongest != FIRST and FIRST in rivals:
-        answers = [*answers[:1], *against(document, FIRST)]
-    document["answers"] = answers
-    return Report(document_of(document, [weights]), document)
 
 
 # Scores in hand: choices of answers that need no search, and the comparison of all choices.

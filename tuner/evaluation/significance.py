@@ -34,7 +34,7 @@ from ..base import streams
 from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Level, Natural, Positive
-from ..base.samples import TIE, chunks, deviation, interval, is_constant
+from ..base.samples import TIE, chunks, deviation, interval
 from ..texts.groups import Groups
 from ..texts.statistics import finite_scores
 
@@ -275,6 +275,10 @@ class Resampling:
     seed: Natural = 1
     level: Level = 0.95
 
+    common = 0.0
+    """Share of the segments that two replicas have both learnt from; replicas of seeds alone do
+    not differ by what they learn from."""
+
     def __post_init__(self) -> None:
         """Check the values.
 
@@ -479,7 +483,7 @@ class _Judged:
         p_of_verdict, tuning_error = p, None
         both = [(np.array(self.observed[n]), self.sampled[n]) for n in (0, system)]
         of_groups = None if self.left_out.groups is None else luck
-        tested = _t_test(difference, both, self.units, of_groups)
+        tested = _t_test(difference, both, self.units, of_groups, self.resampling.common)
         if tested is not None:
             p_of_verdict, error, degrees, tuning_error = tested
             bounds = _bounds(difference, error, degrees, level)
@@ -617,6 +621,7 @@ def _t_test(
     systems: Sequence[tuple[FloatArray, FloatArray]],
     units: int,
     of_groups: _Luck | None = None,
+    common: float = 0.0,
 ) -> tuple[float, float, float, float] | None:
     """Test a difference of two means over replicas by both kinds of luck, with Student's t.
 
@@ -634,6 +639,9 @@ def _t_test(
         The number of segments, or of groups.
     of_groups
         The standard error over groups, which replaces that of the bootstrap.
+    common
+        `Resampling.common`: so much of the variance over replicas stays in their mean, however
+        many there are (as Nadeau & Bengio 2003 for scores of parts).
 
     Returns
     -------
@@ -658,7 +666,8 @@ def _t_test(
     for (scores, sampled), mean in zip(systems, means, strict=True):
         free = len(scores) - 1
         if free and len(mean) > 1:
-            of_tuning.append((float(np.var(scores, ddof=1)) / len(scores), free))
+            share = 1.0 / len(scores) + common
+            of_tuning.append((float(np.var(scores, ddof=1)) * share, free))
             drift = np.var(sampled - mean, axis=1, ddof=1)
             of_segments -= float(drift.sum()) / free / len(scores)
     parts = [(max(of_segments, 0.0), free_units), *of_tuning]
@@ -668,33 +677,6 @@ def _t_test(
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
     p = 2.0 * float(stdtr(degrees, -abs(difference) / variance**0.5))
     return p, variance**0.5, degrees, sum(part for part, _ in of_tuning) ** 0.5
-
-
-def corrected_p(gains: FloatArray, ratio: float) -> float | None:
-    """Return the two-sided p of (n,) gains, one a split, by a corrected resampled t-test.
-
-    None with one split, or if all gains are the same; 1 if all are 0.
-
-    Splits share segments, so their gains are correlated. The correlation of two is taken to be
-    the share of segments that are judged. The variance of the mean is then (1/n + ratio) times
-    that of one gain, in place of 1/n times.
-
-    Parameters
-    ----------
-    ratio
-        Number of judged segments divided by that of the others.
-
-    References
-    ----------
-    Nadeau & Bengio, "Inference for the Generalization Error", Machine Learning 2003.
-    """
-    from scipy.special import stdtr  # noqa: PLC0415  start-up time
-
-    count, mean = len(gains), float(gains.mean())
-    if is_constant(gains):
-        return 1.0 if count > 1 and abs(mean) <= TIE else None
-    variance = float(gains.var(ddof=1))
-    return 2 * float(stdtr(count - 1, -abs(mean) / ((1 / count + ratio) * variance) ** 0.5))
 
 
 def holm(values: Sequence[float]) -> list[float]:

@@ -302,5 +302,5 @@ def test_outcomes_are_metrics_of_crossval():
     document = portmert.crossval(
         lists_of(columns_of()), "right", splits=1, optimizer="mert:restarts=1"
     ).document
-    unseen = {row["name"]: row["judged"]["right"]["unseen"] for row in document["choices"]}
+    unseen = {row["system"]: row["score"] for row in document["scores"]}
     assert unseen["mert:restarts=1"] > unseen["first"]

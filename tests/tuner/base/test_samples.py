@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from portmert.extensions.crossval.report import corrected_p
 from portmert.tuner.base.samples import deviation, interval, is_constant
 
 CONSTANT = ([], [3.0], [0.3, 0.3], [0.3, 0.1 + 0.2], [1e-17, 0.0], [1e9, 1e9 + 1e-6])
@@ -25,8 +24,3 @@ def test_deviation_is_that_of_a_sample():
 def test_an_interval_needs_half_of_the_samples():
     assert interval(np.array([np.nan, np.nan, 1.0, 3.0]), 0.5) == (1.5, 2.5)
     assert interval(np.array([np.nan, np.nan, np.nan, 1.0, 3.0]), 0.5) is None
-
-
-def test_gains_that_differ_by_rounding_have_no_p():
-    assert corrected_p(np.array([0.3, 0.1 + 0.2]), 1.0) is None
-    assert corrected_p(np.array([1e-17, 0.0, 2e-17]), 1.0) == 1.0

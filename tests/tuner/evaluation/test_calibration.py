@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from portmert.tuner.evaluation.significance import corrected_p, holm
 from research.calibration import TESTS, calibrated, covering, estimated
 from research.group_tests import Setting
 from research.group_tests import counted as alarms_and_coverage
@@ -13,7 +12,7 @@ DEAR = ("`compare`, three", "`rerank-tune`", "`metaeval`")
 EXACT = [
     pytest.param(name, marks=pytest.mark.slow if name.startswith(DEAR) else ())
     for name in TESTS
-    if "five and three" not in name
+    if "five and three" not in name and "crossval" not in name
 ]
 
 
@@ -44,19 +43,13 @@ def test_the_error_told_covers_what_was_learnt():
     assert np.mean(np.abs(values) <= 1.96 * errors) >= 0.95
 
 
-def test_the_best_of_many_choices_is_seldom_shown_where_none_is_better():
-    """The p of `crossval`'s sentence counts that the best was chosen; p alone errs in a sixth."""
-    rng, runs, plain, corrected = np.random.default_rng(3), 300, 0, 0
-    for _ in range(runs):
-        gains = rng.normal(size=(8, 100))  # of eight choices over the first row
-        halves = [rng.permutation(100)[:50] for _ in range(10)]
-        splits = np.array([[one[half].mean() for half in halves] for one in gains])
-        p = [corrected_p(one, 1.0) for one in splits]
-        best = int(np.argmax(splits.mean(axis=1)))
-        plain += p[best] < 0.05
-        corrected += holm(p)[best] < 0.05
-    assert plain > 0.1 * runs
-    assert corrected < 0.05 * runs + 2 * (0.05 * 0.95 * runs) ** 0.5
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TESTS if "crossval" in name])
+def test_splits_raise_no_false_alarms(name):
+    """By the variance over splits alone, 3 to 16 % are false alarms."""
+    p, covered = calibrated(name)
+    assert np.mean(p < 0.05) <= 0.05
+    assert covered >= 0.95
 
 
 @pytest.mark.parametrize("metric", ["outcomes", "wer", "bleu", "port"])

@@ -54,9 +54,10 @@ def document_of(comparison: Comparison, first: Sequence[Block] = ()) -> Document
         title = f"{names[0]} and {len(names) - 1} other choices"
     is_long = len(names) > MAX_SENTENCES + 1
     with_summary: tuple[Form, ...] = ("page", "text", "long") if is_long else ("page",)
-    headlines = () if is_long else comparison["headlines"]
+    answers = comparison.get("answers", ())
+    headlines = () if is_long else comparison["headlines"][len(answers) :]
     blocks = [
-        *(Paragraph(line, "headline") for line in comparison.get("answers", ())),
+        *(Paragraph(line, "headline") for line in answers),
         *on_page(first),
         *(
             Paragraph(line, "note" if first else "summary").only(*with_summary)

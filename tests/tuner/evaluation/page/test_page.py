@@ -5,7 +5,6 @@ import re
 import pytest
 
 import portmert
-from portmert.extensions.crossval.report import document_of as document_of_crossval
 from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.sentences import summaries
 from portmert.tuner.evaluation.document import Chart
@@ -299,28 +298,6 @@ def test_a_run_has_the_colour_of_its_system():
     given = document(1, systems=("files", "bleu", "port"), runs=0)
     given["runs"] = [document(1)["runs"][1]]
     assert [series.colour for series in chart_of(given, "weights").choices[0].series] == [2]
-
-
-def test_the_page_of_a_cross_validation_takes_hostile_names():
-    row = {
-        "seen": 0.5, "unseen": 0.4, "gain": None, "error": None, "p": None, "p_holm": None,
-    }  # fmt: skip
-    metrics = [{"label": HOSTILE, "signature": HOSTILE, "in_percent": True,
-                "higher_is_better": False}]  # fmt: skip
-    other = {**row, "gain": -0.1, "error": 0.05, "p": 0.04}
-    choices = [
-        {"name": HOSTILE, "judged": {HOSTILE: row}},
-        {"name": "untuned", "judged": {HOSTILE: other}},
-    ]
-    found = {
-        "segments": 9, "learnt_from": 4, "judged_on": 5, "splits": 2, "seeds": 1, "seed": 1,
-        "metrics": metrics, "choices": choices, "headlines": [HOSTILE], "portmert": "1",
-    }  # fmt: skip
-    page = page_of(document_of_crossval(found))
-    assert "alert(1)</script>" not in page
-    assert "\N{MINUS SIGN}10.00" in page
-    (gains,) = data_of(page)["charts"]
-    assert gains["choices"][0]["series"][0]["low"] == [pytest.approx(-0.15)]
 
 
 def test_one_segment_is_not_called_segments():
