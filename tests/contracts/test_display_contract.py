@@ -138,7 +138,15 @@ def rates_beside_scores(document, turned):
     return count
 
 
-@pytest.mark.parametrize("name", sorted(ERROR_RATES))
+SOME = ("wer", "ter", "mer")
+"""Higher scores, lower scores and a ratio of two sums; the others are shown by the same code."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*SOME, *(pytest.param(name, marks=pytest.mark.slow)
+              for name in sorted(ERROR_RATES.difference(SOME)))],
+)  # fmt: skip
 def test_results_of_python_and_their_files_have_the_rate(name, tmp_path):
     decoder, metric = Everything(), registry.metric(name)
     turned, higher = metric.higher_is_better, f"higher_is_better={metric.higher_is_better}"

@@ -31,7 +31,7 @@ LISTS = (RECORDED / "1.nbest.gz", RECORDED / "2.nbest.gz")
 REF = RECORDED / "dev.tgt"
 QUICK = ("--optimizer", "mert:restarts=1,searches_per_feature=30")
 BAGGED = [setting.removeprefix("optimizer.") for setting in LITTLE]
-SEEDS = range(1, 6)
+SEEDS = (1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6)))
 BAD_STARTS = (
     {"-graph": 1, "-acoustic": 1, "length": 0},
     {"-graph": 0.1, "-acoustic": -1, "length": 3},

@@ -195,28 +195,37 @@ COMMANDS = {
 }  # fmt: skip
 
 
+def write_files(folder):
+    (folder / "ref").write_text("a b\nd e\nf g h\n")
+    (folder / "a").write_text("a c\nd x\nf g h\n")
+    (folder / "b").write_text("a b\nd e\ny z h\n")
+    rows = [(0, "a b", 1, 2), (0, "c", 2, 0), (1, "d x", 0, 1), (1, "d e", 2, 2), (2, "f g", 1, 1)]
+    (folder / "list").write_text(
+        "".join(f"{s} ||| {text} ||| F= {f} G= {g} ||| {f}\n" for s, text, f, g in rows)
+    )
+    (folder / "systems").mkdir()
+    for name in ("a", "b"):
+        shutil.copy(folder / name, folder / "systems" / f"{name}.en")
+    human = "".join(f"{name}\t{s}\t{s}\n" for name in "ab" for s in range(3))
+    (folder / "human").write_text(f"system\tsegment\tscore\n{human}")
+
+
 @pytest.fixture(scope="module")
 def evil(tmp_path_factory):
+    """A process with the package, and with all code ready that the commands use."""
     folder = tmp_path_factory.mktemp("evil")
     installed = install(folder / "installed", wheel(folder, "evil", {"evil.py": CODE}, POINTS))
+    write_files(folder)
     with forks(installed) as process:
+        for words in COMMANDS.values():
+            good = [word.replace("METRIC", "bleu:smooth=add1") for word in words]
+            process.alone(*good, folder=folder)
         yield process
 
 
 @pytest.fixture
 def run(evil, tmp_path):
-    (tmp_path / "ref").write_text("a b\nd e\nf g h\n")
-    (tmp_path / "a").write_text("a c\nd x\nf g h\n")
-    (tmp_path / "b").write_text("a b\nd e\ny z h\n")
-    rows = [(0, "a b", 1, 2), (0, "c", 2, 0), (1, "d x", 0, 1), (1, "d e", 2, 2), (2, "f g", 1, 1)]
-    (tmp_path / "list").write_text(
-        "".join(f"{s} ||| {text} ||| F= {f} G= {g} ||| {f}\n" for s, text, f, g in rows)
-    )
-    (tmp_path / "systems").mkdir()
-    for name in ("a", "b"):
-        shutil.copy(tmp_path / name, tmp_path / "systems" / f"{name}.en")
-    human = "".join(f"{name}\t{s}\t{s}\n" for name in "ab" for s in range(3))
-    (tmp_path / "human").write_text(f"system\tsegment\tscore\n{human}")
+    write_files(tmp_path)
     return lambda *words: evil.run(*words, folder=tmp_path)
 
 

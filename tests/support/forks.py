@@ -34,9 +34,9 @@ class Forks:
     def __init__(self, process):
         self._process = process
 
-    def alone(self, *words):
+    def alone(self, *words, folder="."):
         """Run `portmert` to its end in the process itself, which then has all code ready."""
-        return self._ask(words)
+        return self._ask(words, folder, is_alone=True)
 
     def killed(self, *words, at=""):
         """Run `portmert` in a child until it has made a new file whose path ends so."""
@@ -46,8 +46,8 @@ class Forks:
         """Run `portmert` to its end in a child, in a folder."""
         return self._ask(words, folder)
 
-    def _ask(self, words, folder=None, at=None):
-        job = [[str(word) for word in words], folder and str(folder), at]
+    def _ask(self, words, folder, at=None, *, is_alone=False):
+        job = [[str(word) for word in words], str(folder), at, is_alone]
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return Ended(*json.loads(self._process.stdout.readline()))
@@ -107,9 +107,10 @@ def _forked(words, folder, at):
 def _serve():
     importlib.import_module("tests.support.loaded")
     for line in sys.stdin:
-        words, folder, at = json.loads(line)
-        if folder is None:
-            result = run(*words)
+        words, folder, at, is_alone = json.loads(line)
+        if is_alone:
+            with contextlib.chdir(folder):
+                result = run(*words)
             ended = Ended(0, result.stdout, result.stderr)
         else:
             ended = _forked(words, folder, at)

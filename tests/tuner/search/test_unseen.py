@@ -255,6 +255,7 @@ def assert_unbiased(values, errors):
     assert 0.5 * np.std(values) < np.mean(errors) < 4 * np.std(values)
 
 
+@pytest.mark.slow
 def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeypatch):
     """Over the 400 seeds from 1000 on: 0.012 +- 0.007, 0.004 +- 0.002 above fixed penalties.
 
@@ -287,7 +288,7 @@ def test_a_length_penalty_that_is_searched_does_not_flatter_the_estimate(monkeyp
     assert abs(np.mean(values - fixed)) < 2 * np.std(values - fixed, ddof=1) / NOISE**0.5
 
 
-@pytest.mark.parametrize("several", ["restarts", "starts"])
+@pytest.mark.parametrize("several", ["restarts", pytest.param("starts", marks=pytest.mark.slow)])
 def test_several_searches_do_not_flatter_the_estimate(several):
     estimates = []
     for seed in range(NOISE):
