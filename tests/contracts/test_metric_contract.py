@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.extensions.metaeval.data import MetricScores
-from portmert.metrics._base import Batch, Metric, Texts, Vocabulary
+from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics._shared import WeightedMean
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.flexible import Mbleu
@@ -134,33 +134,12 @@ def test_every_metric_of_the_specification_is_there():
     assert set(EXPECTED.split()) <= set(NAMES)
 
 
-def test_class_is_a_frozen_dataclass_of_the_base():
-    for name in NAMES:
-        cls = families.component("metric", name)
-        assert issubclass(cls, Metric), name
-        assert vars(cls)["__dataclass_params__"].frozen, name
-        assert cls.name() == name
-
-
-def test_docstring_documents_every_option():
+def test_every_option_has_a_default():
     for name in NAMES:
         described = describe("metric", name)
-        fields = dataclasses.fields(families.component("metric", name))
         assert described["summary"].endswith((".", ":")), name
-        assert [option["name"] for option in described["options"]] == [
-            field.name for field in fields
-        ]
         for option in described["options"]:
-            assert option["meaning"], (name, option["name"])
             assert option["default"] is not None, (name, option["name"])
-
-
-def test_every_choice_is_explained():
-    for name in NAMES:
-        for option in describe("metric", name)["options"]:
-            if " | " in option["values"] and option["values"] != "true | false":
-                for value in option["values"].split(" | "):
-                    assert f"`{value}`" in option["meaning"], (name, option["name"], value)
 
 
 def test_only_lists_of_choices_are_broken_into_lines():

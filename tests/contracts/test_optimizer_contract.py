@@ -354,8 +354,8 @@ def test_neither_the_unit_of_scores_nor_a_constant_counts(name):
     expected = problem.score(build(name).optimize(problem, START, seed=3).weights)
     assert expected > problem.score(START[0])
     # Below 1e-300 differences of scores lose digits: they are among the smallest numbers.
-    units = [Other(unit) for unit in (2.0**-43, 1e-13, 1e-30, 1e-200, 1e-300, 1e100, 1e250)]
-    constants = [Other(1.0, constant) for constant in (1e6, -1e6, 1e9)]
+    units = [Other(unit) for unit in (2.0**-43, 1e-30, 1e-300, 1e250)]
+    constants = [Other(1.0, constant) for constant in (-1e6, 1e9)]
     for metric in (*units, *constants):
         other = learnable_problem(name, metric=metric)
         found = build(name).optimize(other, START, seed=3)

@@ -43,6 +43,10 @@ def test_one_is_described_with_every_option_its_range_and_default(family, name):
         assert f"  {option['name']}: {option['values']} (" in result.stdout
         assert option["meaning"]
         assert not option["values"].startswith(("Annotated", "typing", "Optional"))
+        is_choice = " | " in option["values"] and option["values"] != "true | false"
+        if is_choice and family in ("metric", "reader"):
+            for value in option["values"].split(" | "):
+                assert f"`{value}`" in option["meaning"], (option["name"], value)
 
 
 @pytest.mark.parametrize(

@@ -94,8 +94,8 @@ def hypotheses(nbest):
 @pytest.mark.parametrize(("nbest", "ref", "file"), sorted({one[1:] for one in EXAMPLES}))
 def test_no_feature_of_an_example_is_made_of_its_references(nbest, ref, file):
     references = (ROOT / ref).read_text(encoding="utf-8").splitlines()
-    rows = list(hypotheses(ROOT / nbest))
-    feature = np.loadtxt(ROOT / file)
+    rows = list(hypotheses(ROOT / nbest))[::9]
+    feature = np.loadtxt(ROOT / file)[::9]
     for metric in (BLEU(effective_order=True), CHRF(), TER()):
         scores = [
             metric.sentence_score(line, [references[int(segment)]]).score for segment, line in rows
@@ -122,7 +122,7 @@ def real(system, part):
 def test_no_feature_of_the_real_lists_is_made_of_the_references(system, part):
     lists, references = real(system, part)
     nbest, references = lists.nbest, read_lines(references)
-    rows = np.arange(0, len(nbest.features), 7)
+    rows = np.arange(0, len(nbest.features), 31)
     words = nbest.texts.vocabulary.words
     texts = [" ".join(words[one] for one in nbest.texts.tokens.row(row)) for row in rows]
     for metric in (BLEU(effective_order=True), CHRF(), TER()):
@@ -134,7 +134,9 @@ def test_no_feature_of_the_real_lists_is_made_of_the_references(system, part):
             assert abs(np.corrcoef(scores, values)[0, 1]) < 0.95
 
 
-@pytest.mark.parametrize("system", REAL)
+@pytest.mark.parametrize(
+    "system", [REAL[0], *(pytest.param(system, marks=pytest.mark.slow) for system in REAL[1:])]
+)
 def test_tuning_on_the_real_lists_gains_on_their_test_set(system):
     found = portmert.optimize(real(system, "dev")[0], "bleu", optimizer="mert:restarts=1")
     lists, references = real(system, "test")

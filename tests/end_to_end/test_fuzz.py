@@ -16,11 +16,11 @@ LINUX = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="system
 @LINUX
 def test_damaged_input_ends_with_one_line_and_harms_nothing(tmp_path):
     judge = judge_of(1, "*", tmp_path)
-    counts, found = tried(range(150), judge, tmp_path / "findings", seconds=600)
+    counts, found = tried(range(70), judge, tmp_path / "findings", seconds=600)
     assert found == []
-    assert counts.total() == 150
-    assert counts["with status 0"] > 15  # what is accepted is tried too
-    assert counts["with status 1"] > 75
+    assert counts.total() == 70
+    assert counts["with status 0"] > 3  # what is accepted is tried too
+    assert counts["with status 1"] > 35
 
 
 def test_what_is_found_is_kept(tmp_path):

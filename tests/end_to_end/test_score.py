@@ -277,19 +277,6 @@ def test_metrics_lists_those_from_outside_with_what_they_need(name, needs, form)
     assert names == sorted(names)
 
 
-@pytest.mark.parametrize("name", families.names("metric"))
-def test_metrics_describes_one(name):
-    result = run("metrics", name)
-    assert result.stdout.startswith(f"{name}\n")
-    assert registry.metric(name).signature in result.stdout
-    described = json.loads(run("metrics", name, "--json").stdout)
-    assert described["name"] == name
-    for option in described["options"]:
-        assert f"  {option['name']}: {option['values']} (default: {option['default']})" in (
-            result.stdout
-        )
-
-
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

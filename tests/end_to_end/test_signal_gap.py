@@ -12,7 +12,7 @@ import pytest
 from tests.support.interrupts import HANGS
 from tests.support.places import ROOT
 
-TRIALS = 25
+TRIALS = 12
 SERVER = """
 import contextlib, os, random, shlex, signal, sys, tempfile, time
 from pathlib import Path
