@@ -14,9 +14,9 @@ from pathlib import Path
 import click
 from tabulate import tabulate
 
+from portmert.extensions.mert_moses.dat_files import read_dat
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.weight_search import Setup, find_weights
 from portmert.tuner.weights.feature_weights import read_weights

@@ -11,13 +11,13 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.base import files, numbers
 from portmert.tuner.base.errors import InputError, StateError, counted, faults_at
 from portmert.tuner.decoders._moses_command import ShownFeatures
-from portmert.tuner.nbest.moses_dat import DatLists, read_dat
 from portmert.tuner.runs import records
 from portmert.tuner.runs.records import IterationScores, IterationSearch
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from portmert.tuner.weights.weights_file import read_sparse
 
 from . import _program, _scorer, mert
+from .dat_files import DatLists, read_dat
 
 FINISHED = "finished_step.txt"
 TEXTS = "portmert.texts"

@@ -9,11 +9,11 @@ from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import warn_of
 from portmert.tuner.nbest import check
 from portmert.tuner.nbest.model import NBest
-from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts import corpus, statistics
 
 from ._scorer import Scorer
+from .dat_files import DatLists
 
 
 def extract(

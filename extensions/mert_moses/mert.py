@@ -9,12 +9,13 @@ import numpy as np
 from portmert.metrics._base import FloatArray, Metric
 from portmert.tuner.base import errors, streams
 from portmert.tuner.components import registry
-from portmert.tuner.nbest import moses_dat
 from portmert.tuner.search import constraints, weight_search
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
+
+from .dat_files import DatLists
 
 DEFAULT_RANGE = (0.0, 1.0)
 
@@ -40,7 +41,7 @@ def column_names(names: FeatureNames) -> list[str]:
 
 
 def setup_as_mert(
-    lists: moses_dat.DatLists,
+    lists: DatLists,
     metric: Metric,
     optimizer: Optimizer,
     points: Sequence[FloatArray],

@@ -30,7 +30,6 @@ from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.nbest.check import ListChecker, warn_of_few
 from portmert.tuner.nbest.model import NBest, new_outputs
-from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, write_features, write_scores
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import RunFolder
 from portmert.tuner.runs.loop import Loop, MergedLists
@@ -45,7 +44,6 @@ from portmert.tuner.runs.replicas import notice_scores, row, write_result
 from portmert.tuner.runs.result import Iteration, best_iteration, gain_line
 from portmert.tuner.search.averaging import averaged, weight_change
 from portmert.tuner.search.constraints import moves
-from portmert.tuner.search.list_statistics import moses_stats
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.unseen import scores_without_folds
 from portmert.tuner.search.weight_search import Setup, find_weights
@@ -56,6 +54,7 @@ from portmert.tuner.weights.weights_file import sparse_text
 from . import _program, mert
 from ._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder, StepRecord
 from ._mert_moses_options import MertRequest
+from .dat_files import DatLists, merge_dat, moses_stats, write_features, write_scores
 from .extractor import extract
 
 FIRST = "run1"

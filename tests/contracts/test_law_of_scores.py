@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.extensions.mert_moses.dat_files import read_dat
 from portmert.tuner.nbest.model import best_hypotheses
-from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.runs import loop
 from portmert.tuner.runs.scorer import held_out_split
 from portmert.tuner.search.weight_search import find_weights

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.extensions.mert_moses.dat_files import DatLists, write_features, write_scores
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.nbest.moses_dat import DatLists, write_features, write_scores
 
 SEGMENTS, SIZE = 30, 4
 IDS = [f"q{n}" for n in range(1, SEGMENTS + 1)]

@@ -12,7 +12,7 @@ from itertools import islice
 import pytest
 
 import portmert
-from portmert.tuner.nbest.moses_dat import read_dat
+from portmert.extensions.mert_moses.dat_files import read_dat
 from portmert.tuner.weights.feature_weights import read_weights
 from tests.support.cli import fault, run
 from tests.support.places import PROGRAMS, ROOT, SHARED, programs

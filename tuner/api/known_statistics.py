@@ -1,4 +1,4 @@
-"""Lists whose statistics are known without texts: arrays and Moses' .dat files."""
+"""Lists whose statistics are known without texts: arrays, and what extensions read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from ..base.columns import in_natural_order, unordered
 from ..base.errors import counted
 from ..components import external
 from ..nbest.model import NBest, featured, segments_taken
-from ..nbest.moses_dat import DatLists
-from ..search.list_statistics import moses_stats
 from ..search.stat_table import StatTable
 
 
@@ -38,7 +36,7 @@ class Mean(external.MeanOfScores):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArrayLists(NBest):
-    """Lists from arrays, with scores or statistics in place of texts.
+    """Lists with scores or statistics in place of texts; of arrays, if they are of no subclass.
 
     Parameters
     ----------
@@ -46,16 +44,35 @@ class ArrayLists(NBest):
         The statistics; of scores the score and 1.
     of_scores
         Whether they were made of scores.
+
+    Attributes
+    ----------
+    called, origin
+        Their name in messages, and in signatures.
+    takes_features
+        Whether features can be added.
     """
 
     called: ClassVar[str] = "arrays"
     origin: ClassVar[str] = "arrays"
+    takes_features: ClassVar[bool] = True
     stats: FloatArray
-    of_scores: bool
+    of_scores: bool = False
 
-
-CountedLists = ArrayLists | DatLists
-"""Lists that have statistics and no texts."""
+    def counted_by(self, metric: Metric | None) -> tuple[Metric, StatTable]:
+        """Return the metric of the statistics, and them, if they can be those of the metric."""
+        if self.of_scores:
+            if metric is not None:
+                raise ValueError("the arrays have scores: give no metric, or stats of the metric")
+            metric = Mean()
+        elif metric is None:
+            raise ValueError("stats need the metric that they are of")
+        elif self.stats.shape[1] != len(metric.stat_names):
+            raise ValueError(
+                f"stats with {counted(self.stats.shape[1], 'number')} for each hypothesis; "
+                f"{metric.name()} has {len(metric.stat_names)}: {', '.join(metric.stat_names)}"
+            )
+        return metric, StatTable(self.stats)
 
 
 def lists_of_arrays(
@@ -106,33 +123,13 @@ def _checked_ids(ids: Sequence[str], segments: int) -> tuple[str, ...]:
     return names
 
 
-def in_order(lists: CountedLists) -> CountedLists:
+def in_order(lists: ArrayLists) -> ArrayLists:
     """Return the lists in the order of their ids; so no result depends on that of the arrays."""
     if lists.ids is None or unordered(lists.ids) is None:
         return lists
     order = np.array(in_natural_order(lists.ids))
     rows, _ = rows_taken(lists.offsets, order)
     return replace(lists, **vars(segments_taken(lists, order)), stats=lists.stats[rows])
-
-
-def counted_by(lists: CountedLists, metric: Metric | None) -> tuple[Metric, StatTable]:
-    """Return the metric of the statistics, and them, if they can be those of the metric."""
-    if isinstance(lists, DatLists):
-        if metric is None:
-            raise ValueError("scores.dat needs the metric that it is of")
-        return metric, StatTable(moses_stats(lists, metric))
-    if lists.of_scores:
-        if metric is not None:
-            raise ValueError("the arrays have scores: give no metric, or stats of the metric")
-        metric = Mean()
-    elif metric is None:
-        raise ValueError("stats need the metric that they are of")
-    elif lists.stats.shape[1] != len(metric.stat_names):
-        raise ValueError(
-            f"stats with {counted(lists.stats.shape[1], 'number')} for each hypothesis; "
-            f"{metric.name()} has {len(metric.stat_names)}: {', '.join(metric.stat_names)}"
-        )
-    return metric, StatTable(lists.stats)
 
 
 def _flat_features(features: Any, offsets: Any) -> tuple[FloatArray, IntArray, tuple[int, ...]]:

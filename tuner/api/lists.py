@@ -28,7 +28,6 @@ from ..nbest import read as files
 from ..nbest.frame_lists import MISSING, FrameColumns, Missing, lists_of_frame
 from ..nbest.list_source import ListSource
 from ..nbest.model import NBest, best_hypotheses
-from ..nbest.moses_dat import DatLists, read_dat
 from ..nbest.readers._base import Reader
 from ..nbest.readers._json import JsonReader, records_file
 from ..nbest.records import Hypothesis, ListFile, SegmentNames, read_list
@@ -41,7 +40,7 @@ from ..texts.corpus import References
 from ..texts.statistics import needs_of
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from . import texts
-from .known_statistics import ArrayLists, CountedLists, lists_of_arrays
+from .known_statistics import ArrayLists, lists_of_arrays
 from .segments import ListsAsRead, Sides
 from .texts import PathLike, TextLike, text_files
 
@@ -342,8 +341,8 @@ class Lists:
         scores_dat : FILE
             Moses' scores.dat, one for each features.dat.
         """
-        dat = read_dat([Path(path) for path in features_dat], [Path(path) for path in scores_dat])
-        return cls(in_memory=dat)
+        read = provided("portmert.counted_lists", "moses-dat")
+        return cls(in_memory=read(list(map(Path, features_dat)), list(map(Path, scores_dat))))
 
     @classmethod
     @checked
@@ -415,8 +414,8 @@ class Lists:
         values : (H,), optional
             The value of the feature for each row of `nbest`.
         """
-        if isinstance(self.in_memory, DatLists):
-            raise ConfigError(f"{self.in_memory.called}: no feature can be added")
+        if (counted := self.counted) and not counted.takes_features:
+            raise ConfigError(f"{counted.called}: no feature can be added")
         read = self._as_read
         if values is None:
             read = self._with_features(read, [feature])
@@ -481,10 +480,10 @@ class Lists:
         )
 
     @property
-    def counted(self) -> CountedLists | None:
+    def counted(self) -> ArrayLists | None:
         """The lists, if they have statistics in place of texts."""
         lists = self.in_memory
-        return lists if isinstance(lists, ArrayLists | DatLists) else None
+        return lists if isinstance(lists, ArrayLists) else None
 
     @property
     def nbest(self) -> NBest:

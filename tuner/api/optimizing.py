@@ -49,7 +49,7 @@ from ..search.weight_search import Setup
 from ..texts import corpus, statistics
 from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, read_penalised_weights
-from .known_statistics import CountedLists, counted_by, in_order
+from .known_statistics import ArrayLists, in_order
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike, preparing
 
@@ -367,7 +367,7 @@ def _check_columns(
 
 
 def _counted_lists(
-    nbest: CountedLists, metric: Metric | None, search: Search, also: Sequence[Metric]
+    nbest: ArrayLists, metric: Metric | None, search: Search, also: Sequence[Metric]
 ) -> DevLists:
     """Return lists whose statistics are known without texts.
 
@@ -387,7 +387,7 @@ def _counted_lists(
     if search.length_penalty is not None:
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {nbest.called}")
     nbest = in_order(nbest)
-    metric, stats = counted_by(nbest, metric)
+    metric, stats = nbest.counted_by(metric)
     warn_of_few(len(nbest))
     _check_columns(nbest, metric, stats)
     _describe(metric, stats, nbest.offsets)

@@ -14,7 +14,6 @@ from .. import families
 from ..base.warn import collected_notices
 from ..components import registry
 from ..nbest import model, read
-from ..nbest.moses_dat import DatLists, read_dat, write_features, write_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.list_statistics import statistics_table
 from ..search.stat_table import StatTable
@@ -69,13 +68,8 @@ def _tune(folder: Path) -> None:
         for setup in (quick, usual):
             find_weights(nbest, table, port, setup)
     batch = corpus.make_batch(nbest.texts, nbest.offsets, references)
-    counted = statistics.compute_stats(bleu, batch)
-    dat = DatLists.of(nbest, counted, "BLEU")
-    write_features(dat, folder / "features")
-    write_scores(dat, folder / "scores")
-    lists = read_dat([folder / "features"], [folder / "scores"])
     with collected_notices():
-        find_weights(lists, StatTable(lists.stats), bleu, quick)
+        find_weights(nbest, StatTable(statistics.compute_stats(bleu, batch)), bleu, quick)
     model.write_nbest(nbest, folder / "copy")
     alike = mbr.uniform(nbest.offsets)
     for average in get_args(mbr.Average):

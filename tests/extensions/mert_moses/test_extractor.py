@@ -9,11 +9,11 @@ import pytest
 
 from portmert.extensions.mert_moses import _scorer
 from portmert.extensions.mert_moses._scorer import read_scorer
+from portmert.extensions.mert_moses.dat_files import DatLists, merge_dat, read_dat, write_scores
 from portmert.extensions.mert_moses.extractor import extract
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import InputError, PortmertError
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.moses_dat import DatLists, merge_dat, read_dat, write_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats

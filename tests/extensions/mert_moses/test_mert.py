@@ -11,11 +11,10 @@ from portmert.extensions.mert_moses import mert
 from portmert.extensions.mert_moses._mert_folder import StepFolder
 from portmert.extensions.mert_moses._program import number
 from portmert.extensions.mert_moses._scorer import read_scorer
+from portmert.extensions.mert_moses.dat_files import moses_stats, read_dat
 from portmert.extensions.mert_moses.extractor import extract
 from portmert.tuner.base.errors import InputError, StateError
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.moses_dat import read_dat
-from portmert.tuner.search.list_statistics import moses_stats
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.weight_search import find_weights
 from tests.support.places import INVENTED, SHARED, needs

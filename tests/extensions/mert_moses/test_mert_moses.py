@@ -12,11 +12,11 @@ import pytest
 
 import portmert
 from portmert.extensions.mert_moses._mert_moses_options import read_request
+from portmert.extensions.mert_moses.dat_files import read_dat
 from portmert.metrics._base import Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.base.files import LOCK
 from portmert.tuner.base.warn import collected_notices
-from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.runs import loop
 from portmert.tuner.runs.folder import open_run

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.extensions.mert_moses.dat_files import read_dat
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.nbest.findings import (
     column_findings,
@@ -16,7 +17,6 @@ from portmert.tuner.nbest.findings import (
     range_findings,
 )
 from portmert.tuner.nbest.model import featured, segments_taken
-from portmert.tuner.nbest.moses_dat import read_dat
 from portmert.tuner.nbest.read import read_nbest
 
 DATA = Path(__file__).parents[4] / "shared/data"

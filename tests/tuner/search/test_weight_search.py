@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import portmert
+from portmert.extensions.mert_moses.dat_files import DatLists, moses_stats
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner import families
 from portmert.tuner.base.context import using
@@ -17,10 +18,9 @@ from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import best_hypotheses, featured
-from portmert.tuner.nbest.moses_dat import DatLists
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
-from portmert.tuner.search.list_statistics import moses_stats, statistics_table
+from portmert.tuner.search.list_statistics import statistics_table
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.weight_search import (

@@ -6,11 +6,10 @@ from typing import Any
 import click
 
 import portmert
-
-from . import _groups, _outputs
-from ._help import Command
-from ._kinds import FILE
-from ._signatures import options
+from portmert.tuner.commands import _groups, _outputs
+from portmert.tuner.commands._help import Command
+from portmert.tuner.commands._kinds import FILE
+from portmert.tuner.commands._signatures import options
 
 
 @click.command(cls=Command)

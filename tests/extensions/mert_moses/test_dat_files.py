@@ -11,6 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.extensions.mert_moses.dat_files import (
+    DatLists,
+    merge_dat,
+    moses_stats,
+    read_dat,
+    write_features,
+    write_scores,
+)
 from portmert.metrics._base import Vocabulary
 from portmert.metrics.bleu import Bleu
 from portmert.metrics.nist import Nist
@@ -18,15 +26,7 @@ from portmert.metrics.terp import Ter
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.numbers import LARGEST
 from portmert.tuner.nbest.model import SparseFeatures, featured
-from portmert.tuner.nbest.moses_dat import (
-    DatLists,
-    merge_dat,
-    read_dat,
-    write_features,
-    write_scores,
-)
 from portmert.tuner.nbest.read import read_nbest
-from portmert.tuner.search.list_statistics import moses_stats
 from tests.oracles import nbest as oracle
 from tests.support.interrupts import must_end
 from tests.support.places import MOSES, needs

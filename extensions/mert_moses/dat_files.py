@@ -18,26 +18,33 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, offsets_of
-
-from ..base.errors import InputError, counted
-from ..base.files import called, read_bytes, writing
-from ..base.numbers import FINITE, parse_finite, parse_number
-from ..weights.feature_weights import FeatureNames
-from . import _text_kernels as kernels
-from . import merging, model
+from portmert.metrics._base import FloatArray, IntArray, Metric, offsets_of
+from portmert.tuner.api.known_statistics import ArrayLists
+from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.base.files import called, read_bytes, writing
+from portmert.tuner.base.numbers import FINITE, parse_finite, parse_number
+from portmert.tuner.base.programs import scratch
+from portmert.tuner.nbest import _text_kernels as kernels
+from portmert.tuner.nbest import merging, model
+from portmert.tuner.search.stat_table import StatTable
+from portmert.tuner.weights.feature_weights import FeatureNames
 
 _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
 _SPACE = 32
 
 
+_NGRAMS = re.compile(r"(?:\w+\.)?(?:matched|total|ref_total)_\d+")
+_AMOUNTS = frozenset({"correct", "edits", "hyp_len", "ref_len", "segments"})
+_MOST = 1e15
+"""The largest statistic of one hypothesis: sums over any list are still exact."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DatLists(model.NBest):
-    """Lists with statistics in place of texts.
+class DatLists(ArrayLists):
+    """Lists with the statistics of a scores.dat.
 
     Parameters
     ----------
-    stats : (H, K) float64, C order
     score_name : str
         Moses' name of the metric, `BLEU`.
     scores_in : str
@@ -46,7 +53,7 @@ class DatLists(model.NBest):
 
     called: ClassVar[str] = "features.dat and scores.dat"
     origin: ClassVar[str] = "stats:moses"
-    stats: FloatArray
+    takes_features: ClassVar[bool] = False
     score_name: str
     scores_in: str = "scores.dat"
 
@@ -54,6 +61,64 @@ class DatLists(model.NBest):
     def of(cls, nbest: model.NBest, stats: FloatArray, score_name: str) -> Self:
         """Return the lists without their texts, but with the statistics of all hypotheses."""
         return cls(**vars(model.without_texts(nbest)), stats=stats, score_name=score_name)
+
+    def counted_by(self, metric: Metric | None) -> tuple[Metric, StatTable]:
+        """Return the metric of the statistics, and them, if they can be those of the metric."""
+        if metric is None:
+            raise ValueError("scores.dat needs the metric that it is of")
+        return metric, StatTable(moses_stats(self, metric))
+
+
+def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:
+    """Return the (H, K) statistics of a scores.dat if they can be those of `metric`.
+
+    Raises
+    ------
+    InputError
+        They are another metric's, or no text has them.
+    """
+    theirs, width = lists.score_name.lower(), lists.stats.shape[1]
+    if theirs != metric.name() or width != len(metric.stat_names):
+        is_named = theirs == metric.name() or "," in theirs  # a mean of several has no such name
+        another = "" if is_named else f"--metric {theirs}, or "
+        raise InputError(
+            f"{lists.scores_in} holds {width} statistics of {lists.score_name}, metric "
+            f"{metric.name()} has {len(metric.stat_names)}; give {another}the n-best lists and "
+            f"references in place of the files"
+        )
+    wrong = _impossible(lists.stats, metric)
+    if wrong is not None:
+        row, reason = wrong
+        segment = int(np.searchsorted(lists.offsets, row, side="right")) - 1
+        hypothesis = row - int(lists.offsets[segment]) + 1
+        raise InputError(
+            f"{lists.scores_in}: segment {segment}, hypothesis {hypothesis}: {reason}; no text "
+            f"has such statistics of {metric.name()}: make the file again"
+        )
+    return lists.stats
+
+
+def _impossible(stats: FloatArray, metric: Metric) -> tuple[int, str] | None:
+    """Return the first hypothesis whose statistics cannot be counts, and why."""
+    names = metric.stat_names
+    for name, values in zip(names, stats.T, strict=True):
+        of_ngrams = _NGRAMS.fullmatch(name)
+        checks = [(np.abs(values) > _MOST, "is larger than any count")]
+        if of_ngrams or name in _AMOUNTS:
+            checks.append((values < 0, "is negative"))
+        if of_ngrams:
+            checks.append((values != np.floor(values), "is no whole number"))
+        above = (name.replace("matched", "total"), name.replace("matched", "ref_total"))
+        checks += [
+            (values > stats[:, names.index(most)], f"is above {most}")
+            for most in above
+            if most != name and most in names
+        ]
+        for wrong, reason in checks:
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                return row, f"{name} is {values[row]:g}, which {reason}"
+    return None
 
 
 def read_dat(features: Sequence[Path | str], scores: Sequence[Path | str]) -> DatLists:
@@ -490,3 +555,14 @@ def _grouped(columns: Sequence[str]) -> tuple[FeatureNames, tuple[str, ...]]:
             names.extend((column, 1) for column in members)
             in_order.extend(members)
     return tuple(names), tuple(in_order)
+
+
+def warm_up() -> None:
+    """Compile what these files need, on two hypotheses."""
+    features = np.asfortranarray([[1.0], [2.0]])
+    nbest = model.featured(features, np.array([0, 2]), (("F0", 1),))
+    lists = DatLists.of(nbest, np.array([[1.0] * 2, [0.0, 1.0]]), "MEAN")
+    with scratch(name="compile") as folder:
+        write_features(lists, folder / "features")
+        write_scores(lists, folder / "scores")
+        read_dat([folder / "features"], [folder / "scores"])
