@@ -6,6 +6,8 @@ from .extensions.learned.operation import TrainedMetric as TrainedMetric
 from .extensions.learned.operation import train_metric as train_metric
 from .extensions.metaeval.human_scores import JudgedSet as JudgedSet
 from .extensions.metaeval.operation import metaeval as metaeval
+from .extensions.parsers.annotating import Annotated as Annotated
+from .extensions.parsers.annotating import annotate as annotate
 from .extensions.people.operation import make_sheets as make_sheets
 from .extensions.people.operation import read_sheets as read_sheets
 from .extensions.people.selection import Filters as Filters
@@ -15,10 +17,8 @@ from .metrics._base import Metric as Metric
 from .metrics._base import Need as Need
 from .metrics._base import Texts as Texts
 from .metrics._base import Vocabulary as Vocabulary
-from .tuner.api.annotating import Annotated as Annotated
-from .tuner.api.annotating import align as align
-from .tuner.api.annotating import annotate as annotate
-from .tuner.api.annotating import check_links as check_links
+from .tuner.api.aligning import align as align
+from .tuner.api.aligning import check_links as check_links
 from .tuner.api.averaging import WeightAverage as WeightAverage
 from .tuner.api.averaging import average as average
 from .tuner.api.comparing import compare as compare

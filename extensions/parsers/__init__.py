@@ -1,1 +1,4 @@
-"""The parsers BLLIP, spaCy, Stanza and UDPipe, of libraries; see docs/how-to/syntax-metrics.md."""
+"""`portmert annotate`, and the parsers of libraries; see docs/how-to/syntax-metrics.md.
+
+BLLIP, spaCy, Stanza and UDPipe.
+"""

@@ -18,7 +18,7 @@ from ._help import Command
 from ._kinds import EXISTING, FOLDER, OUT_FILE
 from ._signatures import options
 
-ALIGN = "tuner.api.annotating.align"
+ALIGN = "tuner.api.aligning.align"
 EXISTS = {"type": EXISTING, "required": False}
 
 
@@ -45,7 +45,7 @@ EXISTS = {"type": EXISTING, "required": False}
     help="File for the links, a line as 0-0 1-2 (source-target) for each pair; - is stdout.",
 )
 @options(
-    "tuner.api.annotating.check_links",
+    "tuner.api.aligning.check_links",
     "links--check gold gold_base",
     links=EXISTS,
     gold=EXISTS,

@@ -9,8 +9,9 @@ from collections import Counter
 import pytest
 
 from portmert.extensions.meaning import boxer_prolog, columns, drs_files
+from portmert.extensions.parsers import annotating
+from portmert.extensions.parsers.annotating import propositions_of
 from portmert.tuner.annotation.annotators import _meaning, semantics
-from portmert.tuner.annotation.annotators._meaning import propositions_of
 from portmert.tuner.base.errors import AnnotatorError, InputError
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest
@@ -327,7 +328,7 @@ def test_json_lines_and_back():
     assert [label for label, _, _ in found.drs.nodes] == [
         "drs", "or", "drs-1", "timex-2", "named.per.mary",
     ]  # fmt: skip
-    (again,) = sentences(_meaning.written(found.tokens, found), _meaning.read)
+    (again,) = sentences(annotating.meaning_line(found.tokens, found), _meaning.read)
     assert (again.roles, again.drs, again.tags) == (found.roles, found.drs, found.tags)
 
 

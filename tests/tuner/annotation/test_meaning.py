@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.extensions.parsers.annotating import propositions_of
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators._meaning import (
     DEEPEST,
     Part,
     discourse_tree,
-    propositions_of,
     roles_tree,
 )
 from portmert.tuner.base.errors import InputError

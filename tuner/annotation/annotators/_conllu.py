@@ -10,7 +10,7 @@ says that the parser failed on the sentence; HEAD is then `_` throughout.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -292,24 +292,3 @@ def finite(text: str, noun: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{noun} is {text}, expected a finite number")
     return value
-
-
-def write(
-    tokens: Sequence[str], tags: Sequence[str], heads: Heads, comments: Iterable[str]
-) -> str:
-    """Return one tree with the blank line after it; tags or heads may be empty.
-
-    Raises
-    ------
-    ValueError
-        A tag or label holds a tab or a line end, which the format cannot say.
-    """
-    lines = [f"# {comment}" for comment in comments]
-    for place, token in enumerate(tokens):
-        xpos = tags[place] if tags else NOTHING
-        head, label = heads[place] if heads else (NOTHING, NOTHING)
-        line = f"{place + 1}\t{token}\t_\t_\t{xpos}\t_\t{head}\t{label}\t_\t_"
-        if line.count("\t") != len(COLUMNS) - 1 or "\n" in line or "\r" in line:
-            raise ValueError(f"tag {xpos!r} or label {label!r} of '{token}' cannot be written")
-        lines.append(line)
-    return "\n".join(lines) + "\n\n"

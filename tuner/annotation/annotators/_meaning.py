@@ -20,8 +20,8 @@ from typing import Any
 from portmert.metrics._base import WORD_KINDS
 
 from ...base.errors import counted
-from ...base.json_toml import parse_json, to_json
-from ...texts.annotator import Annotation, Structure
+from ...base.json_toml import parse_json
+from ...texts.annotator import Structure
 
 Argument = tuple[str, tuple[int, ...]]
 """Role, and the positions of its words, rising."""
@@ -181,56 +181,6 @@ def discourse_tree(root: Part) -> Structure:
 def _plain(name: str) -> str:
     """Return a name without line ends: they separate names in records."""
     return name.replace("\n", " ")
-
-
-def propositions_of(structure: Structure) -> list[Proposition]:
-    """Return the predicates and arguments from which `roles_tree` made a tree."""
-    positions: dict[int, list[int]] = {}
-    for node, _, value in structure.words:
-        positions.setdefault(node, []).append(int(value))
-    propositions: list[tuple[int, list[Argument]]] = []
-    for place, (label, parent, _) in enumerate(structure.nodes):
-        if parent == 0:
-            propositions.append((positions[place][0], []))
-        elif parent > 0:
-            propositions[-1][1].append((label, tuple(positions.get(place, ()))))
-    return [(place, tuple(arguments)) for place, arguments in propositions]
-
-
-def written(words: Sequence[str], answer: Annotation | None) -> str:
-    """Return the JSON line of one sentence."""
-    answer = answer or Annotation()
-    content: dict[str, Any] = {"words": list(words)}
-    if answer.tags:
-        content["tags"] = list(answer.tags)
-    if answer.roles is not None:
-        content["roles"] = [
-            {"verb": verb, "arguments": [{"role": r, "words": list(w)} for r, w in arguments]}
-            for verb, arguments in propositions_of(answer.roles)
-        ]
-    if answer.drs is not None:
-        content["drs"] = _box(answer.drs)
-    return to_json(content, indent=None, ensure_ascii=False)
-
-
-def _box(structure: Structure) -> dict[str, Any]:
-    """Return nested objects. Their labels are whole, without the numbers that show an order."""
-    nodes: list[dict[str, Any]] = []
-    for whole, parent, kind in structure.nodes:
-        tag, label = kind, whole
-        above = nodes[parent] if parent >= 0 else None
-        if above is not None and above["tag"] in NUMBERED:
-            number = f"-{len(above.get('children', ())) + 1}"
-            tag, label = tag.removesuffix(number), label.removesuffix(number)
-        node: dict[str, Any] = {"tag": tag}
-        if symbol := label[len(tag) + 1 :]:
-            node["symbol"] = symbol
-        nodes.append(node)
-        if above is not None:
-            above.setdefault("children", []).append(node)
-    for place, kind, value in structure.words:
-        nodes[place].setdefault(kind, []).append(value)
-    return nodes[0]
 
 
 def read(lines: Sequence[str]) -> Iterator[Analysed]:

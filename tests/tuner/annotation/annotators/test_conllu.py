@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.extensions.parsers import annotating
 from portmert.tuner.annotation.annotators import _conllu
 from portmert.tuner.base.errors import AnnotatorError, ConfigError, InputError
 from portmert.tuner.base.warn import collected_warnings
@@ -54,7 +55,7 @@ def test_what_is_written_is_read(data):
         st.lists(name.filter(lambda tag: tag != "_"), min_size=len(tokens), max_size=len(tokens))
     )
     parse = data.draw(heads(len(tokens)))
-    text = _conllu.write(tokens, tags, parse, ["sent_id = x", "parse_logprob = -1.5"])
+    text = annotating.conllu(tokens, tags, parse, ["sent_id = x", "parse_logprob = -1.5"])
     with TemporaryDirectory() as folder:
         path = Path(folder) / "x.conllu"
         path.write_text(text * 2, encoding="utf-8")
@@ -373,7 +374,7 @@ def test_the_fingerprint_is_that_of_the_content(files):
 
 def test_a_label_that_the_format_cannot_say_is_refused():
     with pytest.raises(ValueError, match="cannot be written"):
-        _conllu.write(["a"], ["N\tN"], (), [])
+        annotating.conllu(["a"], ["N\tN"], (), [])
 
 
 TAGGED = {

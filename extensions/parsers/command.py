@@ -4,13 +4,13 @@ from typing import Any
 
 import click
 
-from ..base.errors import counted
-from . import _groups
-from ._help import Command
-from ._kinds import OUT_FILE
-from ._signatures import options
+from portmert.tuner.base.errors import counted
+from portmert.tuner.commands import _groups
+from portmert.tuner.commands._help import Command
+from portmert.tuner.commands._kinds import OUT_FILE
+from portmert.tuner.commands._signatures import options
 
-ANNOTATE = "tuner.api.annotating.annotate"
+ANNOTATE = "extensions.parsers.annotating.annotate"
 
 
 @click.command(cls=Command)

@@ -1,30 +1,27 @@
-"""Tags and parses of texts as CoNLL-U, and word links."""
+"""Tags and parses of texts as CoNLL-U, or JSON lines for analyses of meaning."""
 
-import shutil
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any
 
-from portmert.aligners._agreement import Agreement, agreement, parse_gold
-from portmert.aligners._base import SUBTRACT, Aligner, Links, link_lines, parse_links, warn_of_base
 from portmert.metrics._base import Need
-
-from ..annotation import annotating
-from ..annotation.annotators import _conllu, _meaning
-from ..annotation.layers import MEANING
-from ..base.arguments import checked
-from ..base.context import Progress, available_processors, current, using
-from ..base.errors import InputError, counted, faults_at
-from ..base.files import TextFile, check_writable, read_lines, writing
-from ..base.numbers import Positive, Share
-from ..components import registry
-from ..executors.opening import opened
-from ..texts import joining
-from ..texts.annotator import Annotation, Annotator
-from .texts import PathLike, TextLike, text_file
+from portmert.tuner.annotation import annotating
+from portmert.tuner.annotation.annotators import _conllu, _meaning
+from portmert.tuner.annotation.annotators._meaning import Argument, Proposition
+from portmert.tuner.annotation.layers import MEANING
+from portmert.tuner.api.texts import PathLike, TextLike, text_file
+from portmert.tuner.base.arguments import checked
+from portmert.tuner.base.context import Progress, available_processors, current, using
+from portmert.tuner.base.errors import InputError, faults_at
+from portmert.tuner.base.files import check_writable, read_lines, writing
+from portmert.tuner.base.json_toml import to_json
+from portmert.tuner.base.numbers import Positive, Share
+from portmert.tuner.components import registry
+from portmert.tuner.executors.opening import opened
+from portmert.tuner.texts import joining
+from portmert.tuner.texts.annotator import Annotation, Annotator, Heads, Structure
 
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
@@ -151,7 +148,7 @@ def _write(
     first = [f"generator = portmert annotate, {annotator.fingerprint}"] if begin == 0 else []
     for number, (words, answer) in enumerate(zip(lines, answers, strict=True), begin + 1):
         if words and of_meaning:
-            file.write(f"{_meaning.written(words, answer)}\n".encode())
+            file.write(f"{meaning_line(words, answer)}\n".encode())
         elif words:
             comments = [*first, f"sent_id = {number}"]
             with faults_at(f"{where}:{number}", ValueError, InputError):
@@ -162,108 +159,84 @@ def _write(
 def _trees(words: Sequence[str], answer: Annotation | None, comments: list[str]) -> str:
     """Return the CoNLL-U of one sentence; a ValueError names a text that it cannot hold."""
     if answer is None:
-        return _conllu.write(words, (), (), [*comments, "unparsed"])
+        return conllu(words, (), (), [*comments, "unparsed"])
     tree = [f"tree = {answer.tree}"] if answer.tree else []
     if not answer.parses:
-        return _conllu.write(words, answer.tags, answer.heads, [*comments, *tree])
+        return conllu(words, answer.tags, answer.heads, [*comments, *tree])
     text = []
     for score, heads in answer.parses:
         logprob = [f"parse_logprob = {score!r}"]
-        text.append(_conllu.write(words, answer.tags, heads, [*comments, *logprob, *tree]))
+        text.append(conllu(words, answer.tags, heads, [*comments, *logprob, *tree]))
         comments, tree = comments[-1:], []
     return "".join(text)
 
 
-@checked
-def align(
-    source: TextLike,
-    target: TextLike,
-    *,
-    aligner: str | Aligner = "thot",
-    options: Mapping[str, object] | None = None,
-) -> list[Links]:
-    """Align the words of a text and its translation.
-
-    Parameters
-    ----------
-    source
-        Tokenised source text, one segment a line; in Python a list of lines too.
-    target
-        Its tokenised translation, line by line.
-    aligner : NAME
-        The aligner; `portmert components aligner` lists all. In Python also an object.
-    options
-        Options of the aligner, as `{"model": "ibm4"}`.
-
-    Returns
-    -------
-    list of list of (int, int)
-        The links of each pair, source and target positions counted from 0.
+def conllu(
+    tokens: Sequence[str], tags: Sequence[str], heads: Heads, comments: Iterable[str]
+) -> str:
+    """Return one tree with the blank line after it; tags or heads may be empty.
 
     Raises
     ------
-    PortmertError
-        The texts differ in length, or the aligner is missing or fails.
-
-    Examples
-    --------
-    >>> import portmert
-    >>> portmert.align(["das haus", "das buch"] * 9, ["the house", "the book"] * 9)[:2]
-    [[(0, 0), (1, 1)], [(0, 0), (1, 1)]]
+    ValueError
+        A tag or label holds a tab or a line end, which the format cannot say.
     """
-    if isinstance(aligner, str):
-        aligner = registry.aligner(aligner, options or {})
-    files = text_file(source, "the source"), text_file(target, "the target")
-    lines = tuple(map(read_lines, joining.joined(files)[0]))
-    if len(lines[0]) != len(lines[1]):
-        raise InputError(
-            f"{files[1]}: {counted(len(lines[1]), 'line')}, {files[0]} has {len(lines[0])}"
-        )
-    workdir = Path(tempfile.mkdtemp(prefix="portmert-align-"))
-    try:
-        return aligner.align(source=lines[0], target=lines[1], workdir=workdir)
-    finally:  # the folder goes, unless there is a log to read in it
-        if not any(workdir.glob("*.log")):
-            shutil.rmtree(workdir, ignore_errors=True)
+    lines = [f"# {comment}" for comment in comments]
+    for place, token in enumerate(tokens):
+        xpos = tags[place] if tags else _conllu.NOTHING
+        head, label = heads[place] if heads else (_conllu.NOTHING, _conllu.NOTHING)
+        line = f"{place + 1}\t{token}\t_\t_\t{xpos}\t_\t{head}\t{label}\t_\t_"
+        if line.count("\t") != len(_conllu.COLUMNS) - 1 or "\n" in line or "\r" in line:
+            raise ValueError(f"tag {xpos!r} or label {label!r} of '{token}' cannot be written")
+        lines.append(line)
+    return "\n".join(lines) + "\n\n"
 
 
-@checked
-def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0) -> Agreement:
-    """Return how well links agree with links made by hand: `0-0` is sure, `0?0` possible.
-
-    Parameters
-    ----------
-    links : LINKS
-        Compare these links with those of `gold`; a line for each pair. They count from 0.
-    gold
-        Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one.
-    gold_base
-        Number of the first word in `gold`; many files made by hand count from 1.
-
-    Raises
-    ------
-    InputError
-        A line is none of links, or one side has more lines.
-    """
-    files = text_file(links, "the links"), text_file(gold, "the gold links")
-    rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
-    marks = [
-        parse_gold(line, origin=f"{files[1]}:{n}", base=gold_base)
-        for n, line in _numbered(files[1])
-    ]
-    of_gold = [sorted(mark.possible) for mark in marks] if gold_base == 0 else []
-    sides = (files[1], of_gold, "--gold-base 1 says so"), (files[0], rows, SUBTRACT)
-    for file, links_of_pairs, advice in sides:
-        flat = [link for row in links_of_pairs for link in row]
-        warn_of_base(flat, sum(map(bool, links_of_pairs)), origin=file, advice=advice)
-    if len(rows) != len(marks):
-        raise InputError(f"{files[0]}: {counted(len(rows), 'line')}, {files[1]} has {len(marks)}")
-    if not rows:
-        raise InputError(
-            f"{files[0]} and {files[1]}: no line; expected one of links for each pair"
-        )
-    return agreement(rows, marks)
+def propositions_of(structure: Structure) -> list[Proposition]:
+    """Return the predicates and arguments from which `roles_tree` made a tree."""
+    positions: dict[int, list[int]] = {}
+    for node, _, value in structure.words:
+        positions.setdefault(node, []).append(int(value))
+    propositions: list[tuple[int, list[Argument]]] = []
+    for place, (label, parent, _) in enumerate(structure.nodes):
+        if parent == 0:
+            propositions.append((positions[place][0], []))
+        elif parent > 0:
+            propositions[-1][1].append((label, tuple(positions.get(place, ()))))
+    return [(place, tuple(arguments)) for place, arguments in propositions]
 
 
-def _numbered(file: TextFile) -> list[tuple[int, str]]:
-    return list(enumerate(link_lines(read_lines(file), origin=str(file)), 1))
+def meaning_line(words: Sequence[str], answer: Annotation | None) -> str:
+    """Return the JSON line of one sentence."""
+    answer = answer or Annotation()
+    content: dict[str, Any] = {"words": list(words)}
+    if answer.tags:
+        content["tags"] = list(answer.tags)
+    if answer.roles is not None:
+        content["roles"] = [
+            {"verb": verb, "arguments": [{"role": r, "words": list(w)} for r, w in arguments]}
+            for verb, arguments in propositions_of(answer.roles)
+        ]
+    if answer.drs is not None:
+        content["drs"] = _box(answer.drs)
+    return to_json(content, indent=None, ensure_ascii=False)
+
+
+def _box(structure: Structure) -> dict[str, Any]:
+    """Return nested objects. Their labels are whole, without the numbers that show an order."""
+    nodes: list[dict[str, Any]] = []
+    for whole, parent, kind in structure.nodes:
+        tag, label = kind, whole
+        above = nodes[parent] if parent >= 0 else None
+        if above is not None and above["tag"] in _meaning.NUMBERED:
+            number = f"-{len(above.get('children', ())) + 1}"
+            tag, label = tag.removesuffix(number), label.removesuffix(number)
+        node: dict[str, Any] = {"tag": tag}
+        if symbol := label[len(tag) + 1 :]:
+            node["symbol"] = symbol
+        nodes.append(node)
+        if above is not None:
+            above.setdefault("children", []).append(node)
+    for place, kind, value in structure.words:
+        nodes[place].setdefault(kind, []).append(value)
+    return nodes[0]
