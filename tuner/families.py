@@ -1,21 +1,20 @@
-"""Finds the components of each family: classes of the core, and entry points of extensions.
+"""Finds the components of each family by the entry points of installed packages.
 
-A component of the core is a public class that derives from the base of its family, in a public
-file of the family's folder. It is called as the class: `BleuSbp` is `bleu-sbp`. Another package,
-and portmert's own `extensions`, adds a component by an entry point of its name in the family's
-group, `portmert.metrics` and so on; a command by one in `portmert.commands`. A class that a
-program or a notebook defines is found as soon as it is defined. Nothing is listed anywhere else.
+An entry point in the family's group, `portmert.metrics` and so on, names the class of a component,
+those of portmert itself (pyproject.toml) and of other packages alike; one in `portmert.commands` a
+command. A component is called as its class: `BleuSbp` is `bleu-sbp`. A class that a program or a
+notebook defines is found as soon as it is defined.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import inspect
 import re
 import sys
 import traceback
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,6 @@ from .base.errors import ConfigError, named, shown, suggest
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-_CLASS = re.compile(r"^class (\w+)\(([^)]*)\):", re.MULTILINE)
-
 
 @dataclass(frozen=True)
 class Family:
@@ -37,17 +34,14 @@ class Family:
 
     Parameters
     ----------
-    package
-        The folder of our own; "" for a family of which the core has no component.
     base
-        The base class with its module, which may lie outside the folder.
+        The base class with its module.
     group
         The group of entry points: `portmert.metrics`.
     reserved
         Names that mean something else where a component is named.
     """
 
-    package: str
     base: str
     group: str
     reserved: frozenset[str] = frozenset()
@@ -67,30 +61,15 @@ class Family:
 
 _OF_CORE = {
     "metric": Family(
-        "portmert.metrics",
         "portmert.metrics._base.Metric",
         "portmert.metrics",
         frozenset({"comet", "command", "max", "min", "scores"}),
     ),
-    "aligner": Family("portmert.aligners", "portmert.aligners._base.Aligner", "portmert.aligners"),
-    "decoder": Family(
-        "portmert.tuner.decoders", "portmert.tuner.decoders._base.Decoder", "portmert.decoders"
-    ),
-    "optimizer": Family(
-        "portmert.tuner.search.optimizers",
-        "portmert.tuner.search.optimizers._base.Optimizer",
-        "portmert.optimizers",
-    ),
-    "reader": Family(
-        "portmert.tuner.nbest.readers",
-        "portmert.tuner.nbest.readers._base.Reader",
-        "portmert.readers",
-    ),
-    "annotator": Family(
-        "portmert.tuner.annotation.annotators",
-        "portmert.tuner.texts.annotator.Annotator",
-        "portmert.annotators",
-    ),
+    "aligner": Family("portmert.aligners._base.Aligner", "portmert.aligners"),
+    "decoder": Family("portmert.tuner.decoders._base.Decoder", "portmert.decoders"),
+    "optimizer": Family("portmert.tuner.search.optimizers._base.Optimizer", "portmert.optimizers"),
+    "reader": Family("portmert.tuner.nbest.readers._base.Reader", "portmert.readers"),
+    "annotator": Family("portmert.tuner.texts.annotator.Annotator", "portmert.annotators"),
 }
 
 
@@ -101,7 +80,7 @@ def families() -> dict[str, Family]:
     `graph-reader` are in the group `portmert.graph_readers`.
     """
     added = {
-        name: Family("", entry.value.replace(":", "."), f"portmert.{name.replace('-', '_')}s")
+        name: Family(entry.value.replace(":", "."), f"portmert.{name.replace('-', '_')}s")
         for name, (entry, *_) in extensions("portmert.families").items()
     }
     return {**_OF_CORE, **added}
@@ -117,44 +96,13 @@ def _family(name: str) -> Family:
 
 def own_names(family: str) -> list[str]:
     """Return the sorted names of our own components of a family, importing none of them."""
-    place = _family(family)
-    added = [name for name, entries in extensions(place.group).items() if is_ours(entries[0])]
-    return sorted({*_of_core(place), *added})
-
-
-@functools.cache
-def _of_core(place: Family) -> dict[str, tuple[str, str]]:
-    """Return the module and the class of each component of the core, by its name.
-
-    Read from the text of the files, because an import of all of them takes long.
-    """
-    if not place.package:
-        return {}
-    spec = importlib.util.find_spec(place.package)
-    if spec is None or spec.submodule_search_locations is None:
-        raise ImportError(place.package)
-    bases: dict[str, list[str]] = {}
-    public: list[tuple[str, str]] = []
-    for folder in spec.submodule_search_locations:
-        for file in Path(folder).glob("*.py"):
-            for name, derived in _CLASS.findall(file.read_text(encoding="utf-8")):
-                bases.setdefault(name, []).extend(re.findall(r"\w+", derived))
-                if not name.startswith("_") and not file.name.startswith("_"):
-                    public.append((f"{place.package}.{file.stem}", name))
-
-    def is_component(name: str) -> bool:
-        return name == place.base_name or any(is_component(base) for base in bases.get(name, ()))
-
-    return {
-        component_name(name, place.base_name): (module, name)
-        for module, name in public
-        if is_component(name)
-    }
+    entries = extensions(_family(family).group)
+    return sorted(name for name, (entry, *_) in entries.items() if is_ours(entry))
 
 
 def names(family: str) -> list[str]:
     """Return the sorted names of all components of a family, importing none of them."""
-    return sorted({*_of_core(_family(family)), *extensions(_family(family).group)})
+    return sorted(extensions(_family(family).group))
 
 
 def package_of(family: str, name: str) -> str:
@@ -184,36 +132,34 @@ def component(family: str, name: str) -> type[Any]:
         There is no such component (the message names the nearest), two have the name, or the entry
         point of another package names no component.
     """
-    entries = extensions(_family(family).group).get(name, [])
-    in_core = _of_core(_family(family)).get(name)
-    if len(entries) + bool(in_core) > 1:
-        owners = ["portmert itself"] * bool(in_core) + [owner(entry) for entry in entries]
+    place = _family(family)
+    entries = extensions(place.group).get(name, [])
+    if len(entries) > 1:
+        owners = " and in ".join(map(owner, sorted(entries, key=is_ours, reverse=True)))
         raise ConfigError(
-            f"{family} '{name}' is in {' and in '.join(owners)}; uninstall one package, or let "
-            f"its author choose another name"
+            f"{family} '{name}' is in {owners}; uninstall one package, or let its author choose "
+            f"another name"
         )
     if entries:
         return _loaded(family, entries[0])
-    if in_core is None:
-        defined = _of_program(_family(family))
-        if name not in defined:
-            near = suggest(shown(name), {*names(family), *defined})
-            hints = _paper_names.near(shown(name)) if family == "metric" else ""
-            if family == "metric" and re.split(r"[-+*/]", name)[0] in names(family):
-                hints += "; a sign behind a metric needs spaces around it"
-            near = hints if hints and near.startswith("; known") else near + hints
-            if name.endswith(".py"):
-                near = (
-                    f"; your own {family} comes from an installed package "
-                    f"(docs/how-to/own-metric.md)"
-                )
-            raise ConfigError(
-                missing(_family(family).group, name) or f"unknown {family} '{shown(name)}'{near}"
-            )
+    defined = _of_program(place)
+    if name in defined:
         return defined[name]
-    module, class_name = in_core
-    component_class: type[Any] = getattr(importlib.import_module(module), class_name)
-    return component_class
+    raise ConfigError(
+        missing(place.group, name)
+        or f"unknown {family} '{shown(name)}'{_hints(family, name, {*names(family), *defined})}"
+    )
+
+
+def _hints(family: str, name: str, candidates: Collection[str]) -> str:
+    """Return what an unknown name may have meant."""
+    near = suggest(shown(name), candidates)
+    hints = _paper_names.near(shown(name)) if family == "metric" else ""
+    if family == "metric" and re.split(r"[-+*/]", name)[0] in candidates:
+        hints += "; a sign behind a metric needs spaces around it"
+    if name.endswith(".py"):
+        return f"; your own {family} comes from an installed package (docs/how-to/own-metric.md)"
+    return hints if hints and near.startswith("; known") else near + hints
 
 
 def _of_program(place: Family) -> dict[str, type[Any]]:
@@ -244,14 +190,13 @@ def check_name(family: str, part: Any) -> None:
 
 
 def _loaded(family: str, entry: EntryPoint) -> type[Any]:
-    """Load a component of an extension; check that it is one of this name."""
-    from pydantic.dataclasses import is_pydantic_dataclass  # noqa: PLC0415  start-up time
-
-    place = _family(family)
+    """Load a component; check one of another package."""
     cls: type[Any] = entry.load()
     if is_ours(entry):
         return cls
-    expected = ""
+    from pydantic.dataclasses import is_pydantic_dataclass  # noqa: PLC0415  start-up time
+
+    place, expected = _family(family), ""
     if not isinstance(cls, type) or not issubclass(cls, place.base_class):
         expected = f"a class derived from {place.base}"
     elif (name := component_name(cls.__name__, place.base_name)) != entry.name:
@@ -313,9 +258,10 @@ def is_ours(entry: EntryPoint) -> bool:
 
 def _missing_folder(entry: EntryPoint) -> str:
     """Return the folder of one of our extensions if it is not there: `extensions/crossval`."""
+    if not entry.value.startswith("portmert.extensions."):
+        return ""
     folder = Path(*entry.value.split(".")[1:3])
-    is_there = not is_ours(entry) or (Path(__file__).parents[1] / folder).is_dir()
-    return "" if is_there else f"portmert/{folder}"
+    return "" if (Path(__file__).parents[1] / folder).is_dir() else f"portmert/{folder}"
 
 
 def owner(entry: EntryPoint) -> str:

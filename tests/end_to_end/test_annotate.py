@@ -93,8 +93,8 @@ def test_the_cache_is_shown_and_cleared(text, tmp_path):
     assert "0.0 of 4096 MiB" in run("cache", "info").stdout
     run(*udpipe_on(text, "one.conllu"))
     shown = run("cache", "info").stdout
-    assert re.search(r"udpipe \S+ \w+ beam=5 .* +heads +12 +0\.0 ", shown)
-    assert re.search(r"udpipe .* +tags +12 +0\.0 ", shown)
+    assert re.search(r"udpipe \S+ \w+ beam=5 .* +heads +12 +0\.0\n", shown)
+    assert re.search(r"udpipe .* +tags +12 +0\.0\n", shown)
     assert "nothing of an annotator 'spacy'" in fault("cache", "clear", "--annotator", "spacy")
     assert "12 sentences deleted" in run("cache", "clear").stdout
     assert "udpipe" not in run("cache", "info").stdout

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import inspect
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 from pydantic import ValidationError
 from pydantic.dataclasses import is_pydantic_dataclass
 
-from portmert.metrics._base import Metric
 from portmert.tuner import families
 from portmert.tuner.base.errors import ConfigError
 from portmert.tuner.components import registry
@@ -72,11 +74,28 @@ def test_chrf_plus_plus_is_chrf_with_words():
     assert registry.metric(both.signature) == both
 
 
-def test_a_base_class_is_known_by_itself_not_by_its_name(monkeypatch):
-    monkeypatch.setitem(
-        families._OF_CORE, "metric", families.Family("portmert.aligners", "Aligner", "none")
-    )
-    assert not issubclass(families.component("metric", "thot"), Metric)
+def subclasses(cls):
+    """Return all classes derived from a class."""
+    return {cls, *(each for direct in cls.__subclasses__() for each in subclasses(direct))}
+
+
+@pytest.mark.parametrize("family", families.families())
+def test_every_public_class_of_a_family_registers_in_pyproject(family):
+    """Components stand in public files, and those of a folder are imported together."""
+    registered = {families.component(family, name) for name in families.own_names(family)}
+    packages = {cls.__module__.rpartition(".")[0] for cls in registered}
+    for package in packages:
+        for path in Path(importlib.import_module(package).__file__).parent.glob("[a-z]*.py"):
+            importlib.import_module(f"{package}.{path.stem}")
+    public = {
+        cls
+        for cls in subclasses(families.families()[family].base_class)
+        if not inspect.isabstract(cls)
+        and cls.__module__.rpartition(".")[0] in packages
+        and "_" not in (cls.__name__[0], cls.__module__.rpartition(".")[2][0])
+    }
+    in_formulas = {"Comet", "CommandMetric", "CommandWithLinks", "M2"}
+    assert {cls.__name__ for cls in public - registered} <= in_formulas
 
 
 @pytest.mark.parametrize(
