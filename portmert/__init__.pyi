@@ -11,6 +11,7 @@ from .extensions.parsers.annotating import annotate as annotate
 from .extensions.people.operation import make_sheets as make_sheets
 from .extensions.people.operation import read_sheets as read_sheets
 from .extensions.people.selection import Filters as Filters
+from .extensions.report.operation import report as report
 from .extensions.reproduce.operation import reproduce as reproduce
 from .metrics._base import Batch as Batch
 from .metrics._base import Metric as Metric
@@ -28,7 +29,6 @@ from .tuner.api.optimizing import Search as Search
 from .tuner.api.optimizing import SearchOptions as SearchOptions
 from .tuner.api.optimizing import optimize as optimize
 from .tuner.api.replicating import replicate as replicate
-from .tuner.api.reporting import report as report
 from .tuner.api.rerank_tuning import RerankTuned as RerankTuned
 from .tuner.api.rerank_tuning import rerank_tune as rerank_tune
 from .tuner.api.reranker import Reranker as Reranker

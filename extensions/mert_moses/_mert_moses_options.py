@@ -410,11 +410,13 @@ def _scorer(values: OptionValues, arguments: OptionValues) -> Scorer:
 
 def _optimizers(
     values: OptionValues, of_programs: Mapping[str, OptionValues]
-) -> tuple[Optimizer, Optimizer]:
-    """Return the search asked for, and that of PRO; options of any search are checked."""
+) -> tuple[Optimizer, Optimizer | None]:
+    """Return the search asked for, and that of PRO, if any; options of any search are checked."""
     kinds = ("pairwise-ranked", "pro-starting-point", "batch-mira")
     _check_alone(*(name for name in kinds if name in values))
-    pro_search = registry.optimizer("pro", of_programs["pro"].settings(), where="--proargs")
+    pro_search, pro_options = None, of_programs["pro"].settings()
+    if pro_options or {*kinds[:2]} & values.keys():
+        pro_search = registry.optimizer("pro", pro_options, where="--proargs")
     options = {
         ours: of_programs["kbmira"].last(name)
         for name, ours in OF_MIRA.items()
@@ -439,7 +441,7 @@ def _optimizers(
             why = why or "the search has one start (restarts=1)"
         if name in values and why:
             notice(f"--{name} is ignored: {why}")
-    if "pairwise-ranked" in values:
+    if pro_search is not None and "pairwise-ranked" in values:
         return pro_search, pro_search
     return (mira if "batch-mira" in values else optimizer), pro_search
 

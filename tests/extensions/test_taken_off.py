@@ -40,7 +40,6 @@ def more_commands(folder):
          DATA / "dev.tgt", "--out-dir", "tuned"),
         ("tune", INVENTED / "moses.toml", *short, f"tune.output={folder}/moses"),
         ("tune", INVENTED / "recorded.toml", *short, f"tune.output={folder}/run"),
-        ("report", "run"),
         ("compare", f"a={DATA / 'dev.tgt'}", "b=best.txt", "--ref", DATA / "dev.tgt", "--metric",
          "bleu", "--samples", "100", "--html", "page.html"),
         ("align", "--source", DATA / "dev.src", "--target", DATA / "dev.tgt", "--out", "links"),

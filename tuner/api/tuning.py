@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+import portmert
 from portmert.metrics._base import Metric
 
 from ..base.arguments import checked
@@ -31,7 +32,6 @@ from ..search.contributions import of_weights, table
 from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
 from ..weights.feature_weights import FeatureWeights
-from .reporting import report
 from .texts import PathLike, TextLike
 
 
@@ -141,7 +141,7 @@ class TunedDecoder:
 
     def report(self, **options: Any) -> Report:
         """Report on the run; the options are those of `portmert.report`."""
-        return report(self.folder, **options)
+        return portmert.report(self.folder, **options)
 
     @property
     def summary(self) -> list[str]:

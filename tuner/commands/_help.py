@@ -182,9 +182,10 @@ class CommandGroup(_InGroups, click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""
         for title, names in self.groups(ctx):
-            lines = [(name, self.first_sentence(ctx, name)) for name in names]
-            with formatter.section(title):
-                formatter.write_dl([(name, line) for name, line in lines if line])
+            lines = [(name, line) for name in names if (line := self.first_sentence(ctx, name))]
+            if lines:  # else the extensions that have them are missing
+                with formatter.section(title):
+                    formatter.write_dl(lines)
 
     def first_sentence(self, ctx: click.Context, name: str) -> str | None:
         """Return the first sentence of the help of a command; None if there is none."""

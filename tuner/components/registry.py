@@ -136,6 +136,24 @@ def metric(text: str | Metric) -> Metric:
     return built
 
 
+def metric_of(signature: str) -> Metric:
+    """Return the metric of a signature that a run has written.
+
+    Raises
+    ------
+    InputError
+        The signature is not enough: it does not contain the folders of files.
+    """
+    text = signature.partition("|")[0]
+    try:
+        built = metric(text)
+    except (errors.ConfigError, errors.StateError, ValueError) as error:
+        raise errors.InputError(f"{text} cannot be computed again: {error}") from None
+    if built.signature != text:
+        raise errors.InputError(f"{text} cannot be computed again: it is now {built.signature}")
+    return built
+
+
 def label(metric: Metric) -> str:
     """Return the name of a metric, with its options if they are not the default ones."""
     try:

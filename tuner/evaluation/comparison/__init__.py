@@ -1,4 +1,4 @@
 """Compares systems: scores, significance, and where they differ.
 
-It imports history, significance and all packages below evaluation.
+It imports significance and all packages below evaluation.
 """

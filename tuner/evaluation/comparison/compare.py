@@ -12,6 +12,7 @@ import portmert
 from portmert.metrics._base import Metric
 from portmert.metrics._shared import flat
 
+from ... import families
 from ...base.errors import ConfigError, InputError, ProgramError
 from ...base.json_toml import plain
 from ...base.warn import notice, warn
@@ -22,7 +23,6 @@ from ...texts.groups import Groups
 from ...texts.prepare import Preparation, Prepare
 from ...texts.statistics import needs_of, notices
 from ...texts.text_pipeline import TextPipeline
-from ..history.run_history import metric_of, read_history
 from ..significance import Resampling
 from . import differences
 from . import scores as tables
@@ -131,7 +131,11 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
         for x in runs_compared
         if x.folder is not None and (x.inputs is None or x.inputs.config is not None)
     }
-    runs = [read_history(folder, name=name) for name, folder in folders.items()]
+    runs = [
+        entry.load()(folder, name=name)  # without the extension there are none
+        for name, folder in folders.items()
+        for entry in families.extensions("portmert.histories").get("runs", [])
+    ]
     counted = tables.count(inputs.materials[0], inputs.metrics)
     counted += request.test.statistics
     _warn_of_doubts(inputs.materials[0], counted)
@@ -261,7 +265,7 @@ def _metrics_and_preparation(
         if system.tuned_on is None:
             continue
         try:
-            metric = metric_of(system.tuned_on)
+            metric = registry.metric_of(system.tuned_on)
             if metric in metrics.values():
                 continue
             label = registry.label(metric)

@@ -7,6 +7,7 @@ from portmert.metrics._display import NOTHING
 
 from ...base.errors import counted
 from ...base.tables import Block, Form, Table
+from ...families import provided
 from ..document import (
     Chart,
     ChartChoice,
@@ -18,7 +19,6 @@ from ..document import (
     on_page,
 )
 from ..formatting import ShownMetric, decimals, p_or_dash
-from ..history import report as history
 from ..power import POWER
 from .answers import tables_of
 from .sentences import (
@@ -66,28 +66,15 @@ def document_of(comparison: Comparison, first: Sequence[Block] = ()) -> Document
         *(Paragraph(line, "headline").only("text", "long") for line in headlines),
         *(Paragraph(line, "note") for line in comparison["notes"]),
         *blocks_of(comparison),
-        *on_page(history.blocks_of_runs(comparison.get("runs", ()), names)),
+        *on_page(_blocks_of_runs(comparison.get("runs", ()), names)),
     ]
     return Document(title, blocks, about=about(comparison), systems=names)
 
 
-def document_of_run(report: Mapping[str, Any]) -> Document:
-    """Return the document of runs of `tune`, and on the page the scores of one's test output.
-
-    Parameters
-    ----------
-    report
-        `history.report.as_json`.
-    """
-    names = [run["name"] for run in report["runs"]]
-    blocks: list[Block] = [Paragraph(line, "headline") for line in report["headlines"]]
-    blocks += history.blocks_of_runs(report["runs"])
-    line = f"portmert {report['portmert']}"
-    if "systems" in report:
-        line = about(report)
-        blocks += on_page([Paragraph(note, "note") for note in report["notes"]])
-        blocks += on_page(blocks_of(report))
-    return Document(" / ".join(names), blocks, about=line, systems=names)
+def _blocks_of_runs(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Sequence[Block]:
+    """Return how the runs among the systems came to their weights."""
+    blocks: Sequence[Block] = provided("portmert.histories", "blocks")(runs, names) if runs else ()
+    return blocks
 
 
 def about(comparison: Comparison) -> str:

@@ -44,9 +44,3 @@ def scores_with_background(
 ) -> FloatArray:
     """Return `background_scores` of (n, K) statistics that have the background added."""
     return finite(problem.oriented_scores(sums)) * (segments + 1.0)
-
-
-def background_of(problem: TuningProblem, weights: FloatArray, segments: float) -> FloatArray:
-    """Return (K,): the statistics of the best hypotheses under weights, as so many segments."""
-    total = problem.total(problem.winners(weights))
-    return total * (segments / (len(problem.offsets) - 1))

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from portmert.extensions.pro.pro import Pro, background_of
 from portmert.tuner.components import registry
 from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _mira_kernels, _risk_kernels
-from portmert.tuner.search.optimizers._background_scores import background_of, background_scores
+from portmert.tuner.search.optimizers._background_scores import background_scores
 from portmert.tuner.search.optimizers._linear import Linear, best_between
 from portmert.tuner.search.optimizers.kbmira import Mira, MiraLists
 from portmert.tuner.search.optimizers.min_risk import Risk
-from portmert.tuner.search.optimizers.pro import Pro
 from portmert.tuner.search.problem import Prior, TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from tests.oracles.learning import expected_statistics, mira

@@ -10,14 +10,13 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import exp, inner, summed
-
-from ...base.threads import raise_if_cancelled
-from ..constraints import Bounds
-from ..lbfgs import minimise
-from ..problem import TuningProblem
-from . import _linear
-from ._background_scores import background_of, background_scores
-from ._base import Optimizer, SearchResult
+from portmert.tuner.base.threads import raise_if_cancelled
+from portmert.tuner.search.constraints import Bounds
+from portmert.tuner.search.lbfgs import minimise
+from portmert.tuner.search.optimizers import _linear
+from portmert.tuner.search.optimizers._background_scores import background_scores
+from portmert.tuner.search.optimizers._base import Optimizer, SearchResult
+from portmert.tuner.search.problem import TuningProblem
 
 PILOT = 100
 """Pairs of each segment that the median difference is taken from."""
@@ -179,3 +178,9 @@ class Pro(Optimizer):
             return learnt
         share = self.interpolation
         return old_size * (share * learnt / new_size + (1 - share) * start / old_size)
+
+
+def background_of(problem: TuningProblem, weights: FloatArray, segments: float) -> FloatArray:
+    """Return (K,): the statistics of the best hypotheses under weights, as so many segments."""
+    total = problem.total(problem.winners(weights))
+    return total * (segments / (len(problem.offsets) - 1))

@@ -9,10 +9,18 @@ from typing import Any
 
 import portmert
 from portmert.metrics._display import NOTHING
-
-from ...base.tables import Block, Table
-from ..document import Chart, ChartChoice, Heading, Paragraph, Series
-from ..formatting import ShownMetric
+from portmert.tuner.base.tables import Block, Table
+from portmert.tuner.evaluation.comparison.report import about, blocks_of
+from portmert.tuner.evaluation.document import (
+    Chart,
+    ChartChoice,
+    Document,
+    Heading,
+    Paragraph,
+    Series,
+    on_page,
+)
+from portmert.tuner.evaluation.formatting import ShownMetric
 
 Run = Mapping[str, Any]
 Replica = Mapping[str, Any]
@@ -42,6 +50,25 @@ def as_json(runs: Sequence[Run], test: Mapping[str, Any] | None = None) -> dict[
     lines = [line for run in runs for line in headlines(run)]
     alone = {"kind": "run", "portmert": portmert.__version__, "headlines": lines}
     return {"notes": [], **(test or {}), **alone, "runs": list(runs)}
+
+
+def document_of_run(report: Mapping[str, Any]) -> Document:
+    """Return the document of runs of `tune`, and on the page the scores of one's test output.
+
+    Parameters
+    ----------
+    report
+        `as_json`.
+    """
+    names = [run["name"] for run in report["runs"]]
+    blocks: list[Block] = [Paragraph(line, "headline") for line in report["headlines"]]
+    blocks += blocks_of_runs(report["runs"])
+    line = f"portmert {report['portmert']}"
+    if "systems" in report:
+        line = about(report)
+        blocks += on_page([Paragraph(note, "note") for note in report["notes"]])
+        blocks += on_page(blocks_of(report))
+    return Document(" / ".join(names), blocks, about=line, systems=names)
 
 
 def headlines(run: Run) -> list[str]:

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..base import arguments, errors
-from ..base.context import Progress, using
-from ..base.warn import notice
-from ..evaluation.comparison.compare import CompareRequest, compare_systems
-from ..evaluation.comparison.report import document_of_run
-from ..evaluation.comparison.systems import SystemFiles
-from ..evaluation.history.report import as_json
-from ..evaluation.history.run_history import read_history
-from ..evaluation.report import Report
-from .texts import PathLike, preparing
+from portmert.tuner.api.texts import PathLike, preparing
+from portmert.tuner.base import arguments, errors
+from portmert.tuner.base.context import Progress, using
+from portmert.tuner.base.warn import notice
+from portmert.tuner.evaluation.comparison.compare import CompareRequest, compare_systems
+from portmert.tuner.evaluation.comparison.systems import SystemFiles
+from portmert.tuner.evaluation.report import Report
+
+from .blocks import as_json, document_of_run
+from .run_history import read_history
 
 
 @arguments.checked

@@ -6,10 +6,11 @@ import shutil
 import numpy as np
 import pytest
 
+from portmert.extensions.report.run_history import read_history
 from portmert.tuner.base.errors import InputError, PortmertError, StateError
 from portmert.tuner.base.files import LOCK
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.history.run_history import metric_of, read_history
+from portmert.tuner.components.registry import metric_of
 from portmert.tuner.runs.folder import FINGERPRINT_FILE
 from tests.support.cli import run
 from tests.support.places import INVENTED

@@ -29,23 +29,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from portmert.metrics._base import Metric
 from portmert.metrics._display import Display
-
-from ...base import json_toml
-from ...base.errors import ConfigError, InputError, StateError, counted
-from ...base.samples import deviation
-from ...runs.folder import FINGERPRINT_FILE, is_at_work, refuse_misplaced
-from ...runs.records import (
+from portmert.tuner.base import json_toml
+from portmert.tuner.base.errors import InputError, StateError, counted
+from portmert.tuner.base.samples import deviation
+from portmert.tuner.components import registry
+from portmert.tuner.runs.folder import FINGERPRINT_FILE, is_at_work, refuse_misplaced
+from portmert.tuner.runs.records import (
     IterationScores,
     IterationSearch,
     read_file,
     read_json,
     refuse_changed,
 )
-from ...runs.result import RunResult
-from ...search import averaging
-from ...weights.feature_weights import FeatureWeights, read_weights, value_labels
+from portmert.tuner.runs.result import RunResult
+from portmert.tuner.search import averaging
+from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights, value_labels
 
 PASS = (
     "number",  # counted from 1
@@ -79,7 +78,7 @@ def read_history(folder: Path, *, name: str) -> dict[str, Any]:
     fingerprint, signature = _fingerprint(folder), _signature(folder)
     tuned_on = None
     with contextlib.suppress(InputError):  # then only how its scores are shown is not known
-        tuned_on = None if signature is None else metric_of(signature)
+        tuned_on = None if signature is None else registry.metric_of(signature)
     metric_name = fingerprint.get("metric.name", "?")
     if metric_name == "formula" and signature:
         metric_name = signature.partition("|")[0]
@@ -164,26 +163,6 @@ def _fingerprint(folder: Path) -> dict[str, str]:
     refuse_misplaced(folder)
     fingerprint: dict[str, str] = content
     return fingerprint
-
-
-def metric_of(signature: str) -> Metric:
-    """Return the metric of a signature that a run has written.
-
-    Raises
-    ------
-    InputError
-        The signature is not enough: it does not contain the folders of files.
-    """
-    from ...components import registry  # noqa: PLC0415  it reads all metrics
-
-    text = signature.partition("|")[0]
-    try:
-        metric = registry.metric(text)
-    except (ConfigError, StateError, ValueError) as error:
-        raise InputError(f"{text} cannot be computed again: {error}") from None
-    if metric.signature != text:
-        raise InputError(f"{text} cannot be computed again: it is now {metric.signature}")
-    return metric
 
 
 def _signature(folder: Path) -> str | None:

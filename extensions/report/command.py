@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 import portmert
-
-from . import _groups, _outputs
-from ._help import Command
-from ._signatures import options
+from portmert.tuner.commands import _groups, _outputs
+from portmert.tuner.commands._help import Command
+from portmert.tuner.commands._signatures import options
 
 
 @click.command(cls=Command)
@@ -22,7 +21,7 @@ from ._signatures import options
     required=True,
     metavar="RUN...",
 )
-@options("tuner.api.reporting.report", "metric")
+@options("extensions.report.operation.report", "metric")
 @_groups.any_annotator
 @_groups.threads
 @_outputs.reporting(_outputs.html, _outputs.plot, _outputs.json_option)

@@ -1,0 +1,1 @@
+"""The optimizer `pro`, pairwise ranking; see docs/explanation/optimizer.md."""
