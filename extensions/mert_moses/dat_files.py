@@ -24,10 +24,12 @@ from portmert.tuner.base.errors import InputError, counted
 from portmert.tuner.base.files import called, read_bytes, writing
 from portmert.tuner.base.numbers import FINITE, parse_finite, parse_number
 from portmert.tuner.base.programs import scratch
-from portmert.tuner.nbest import _text_kernels as kernels
 from portmert.tuner.nbest import merging, model
+from portmert.tuner.nbest._text_kernels import OK, TOO_FEW
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.weights.feature_weights import FeatureNames
+
+from ._dat_kernels import parse_tables
 
 _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would be squared
 _SPACE = 32
@@ -392,14 +394,14 @@ class _DatReader:
         table = np.empty((lines, self.width))
         starts = np.array([self._next_line(header) for header in headers])
         text = np.frombuffer(self.data, dtype=np.uint8)
-        code, position, count, ends, slow = kernels.parse_tables(text, starts, counts, table)
-        if code != kernels.OK:
+        code, position, count, ends, slow = parse_tables(text, starts, counts, table)
+        if code != OK:
             start = self.data.rfind(b"\n", 0, position) + 1
             if self.data.startswith(self.kind.encode(), start):
                 self.fail(
                     position, "the block ends before the number of lines that its header announces"
                 )
-            numbers = counted(count, "number") if code == kernels.TOO_FEW else "more numbers"
+            numbers = counted(count, "number") if code == TOO_FEW else "more numbers"
             self.fail(position, f"{numbers}, the header says {self.width}; is the file cut off?")
         flat = table.reshape(-1)
         for index, begin, end in slow.tolist():  # what the kernel left to Python

@@ -23,6 +23,8 @@ from portmert.tuner.executors.opening import opened
 from portmert.tuner.texts import joining
 from portmert.tuner.texts.annotator import Annotation, Annotator, Heads, Structure
 
+from .unpacking import annotations
+
 LINES_AT_ONCE = 2048
 """Lines that are in memory and written together."""
 LINES_FOR_EACH = 4 * annotating.SHARD
@@ -126,7 +128,7 @@ def annotate(
             for begin in range(0, len(lines), at_once):
                 part = lines[begin : begin + at_once]
                 size = len(part)
-                answers = texts.annotations(part, needs=layers, parses=parses)
+                answers = annotations(texts, part, needs=layers, parses=parses)
                 _write(file, texts, part, answers, layers, where=str(file_of_text), begin=begin)
                 shown("annotating", 1, 1)
         hits, misses, failed = texts.counts.values()

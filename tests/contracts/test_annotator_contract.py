@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from portmert.extensions.parsers.unpacking import structure_of
 from portmert.tuner import families
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators import _trees
@@ -81,7 +82,7 @@ def check(words, answer, gives):
             check_parse(heads, count)
     for layer in {"roles", "drs"} & gives:
         structure = getattr(answer, layer)
-        assert records.structure_of(records.pack_structure(structure, count)) == structure
+        assert structure_of(records.pack_structure(structure, count)) == structure
     if "marginals" in gives:
         check_links(answer.marginals[GAMMA], count)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from portmert.extensions.parsers.unpacking import annotations
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.annotation.annotating import CachedAnnotator
 from portmert.tuner.base.warn import collected_warnings
@@ -91,7 +92,7 @@ class Fixed:
 
     def annotations(self, sentences, **options):
         with collected_warnings() as warnings:
-            answers = list(self.annotator.annotations(sentences, **options))
+            answers = list(annotations(self.annotator, sentences, **options))
         self.said += warnings
         return answers
 

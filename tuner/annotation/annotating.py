@@ -178,44 +178,18 @@ class CachedAnnotator:
                 texts, missing_needs, distinct, self._records(distinct.lines, layers)
             )
 
-    def annotations(
-        self, sentences: Sequence[Words], *, needs: Sequence[_base.Need] = (), parses: int = 1
-    ) -> Iterator[Annotation | None]:
-        """Yield the annotation of each sentence; None if it has no parse.
+    @property
+    def gives(self) -> layers_of.Gives:
+        """The layers that the annotator gives."""
+        return self._annotator.gives
 
-        Parameters
-        ----------
-        sentences
-            An empty sentence gets an empty annotation.
-        needs
-            `tags`, `heads`, `trees`. Default: all that the annotator has.
-        parses
-            If above 1: also this many weighted parses.
-
-        Raises
-        ------
-        InputError, ProgramError
-            As `annotate`.
-        """
-        gives = self._annotator.gives
-        if parses > 1 and "parses" not in gives:
-            raise InputError(f"annotator {self._name} gives one parse of a sentence only")
-        needs_of_one_parse = needs or self.has()
-        if not needs_of_one_parse:
-            raise InputError(f"annotator {self._name}: no tags and no parses in its files")
-        all_needs = [*needs_of_one_parse, *[_base.Arcs(parses, 1.0)][: parses - 1]]
-        layers = [self._layer(need) for need in all_needs]
-        lines = list(dict.fromkeys(" ".join(sentence) for sentence in sentences if sentence))
-        places = {line: place for place, line in enumerate(lines)}
+    def records(
+        self, lines: Sequence[str], needs: Iterable[_base.Need]
+    ) -> dict[KeptLayer, list[bytes]]:
+        """Return the records of distinct sentences by layer; raises errors as `annotate`."""
+        layers = [self._layer(need) for need in needs]
         with self._lock:
-            columns = self._records(lines, layers)
-        for sentence in sentences:
-            place = places.get(" ".join(sentence))
-            if place is None:
-                yield Annotation()
-            else:
-                row = {layer.name: column[place] for layer, column in columns.items()}
-                yield layers_of.unpack(row, sentence)
+            return self._records(lines, layers)
 
     def has(self) -> list[_base.Need]:
         """Return all needs that the annotator meets with one parse."""

@@ -5,7 +5,7 @@ parses.
 """
 
 import functools
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -125,20 +125,6 @@ def pack(
     if annotation is None:
         return dict.fromkeys(layers, records.UNPARSED)
     return {layer: _record(layer, annotation, gives, length) for layer in layers}
-
-
-def unpack(row: Mapping[str, bytes], words: Sequence[str]) -> Annotation | None:
-    """Return the annotation of a sentence from its records; None if one of them has no parse."""
-    if records.UNPARSED in row.values():
-        return None
-    return Annotation(
-        tags=records.tags_of(row.get("tags", b"")),
-        heads=records.heads_of(row.get("heads", b"")),
-        tree=records.tree_of(row["trees"], words) if "trees" in row else "",
-        parses=records.parses_of(row.get("parses", b"")),
-        roles=records.structure_of(row.get("roles", b"")),
-        drs=records.structure_of(row.get("drs", b"")),
-    )
 
 
 def _record(layer: KeptLayer, answer: Annotation, gives: Gives, length: int) -> bytes:

@@ -25,7 +25,7 @@ from portmert.metrics._base import (
 
 from ..texts._token_kernels import intern_tokens
 from ..texts.annotator import Heads, Structure, WeightedArc, heads_fault
-from .annotators import _tokens, _trees
+from .annotators import _trees
 from .expectation import over_parses, with_weights
 
 UNPARSED = b""
@@ -143,7 +143,7 @@ def pack_structure(structure: Structure | None, length: int) -> bytes:
     return _packed(names, [parent for _, parent, _ in nodes], rows)
 
 
-def _parts(record: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+def parts(record: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     """Return the text of the names, the two arrays of whole numbers, and the values."""
     if not record:
         return b"", b"", b"", b""
@@ -160,7 +160,7 @@ def _unpacked(
 
     The vocabulary grows, in the order of the sentences.
     """
-    texts, *arrays = zip(*map(_parts, records), strict=True)
+    texts, *arrays = zip(*map(parts, records), strict=True)
 
     def joined(pieces: Sequence[bytes], dtype: type[Any]) -> Ragged:
         flat = np.frombuffer(bytearray().join(pieces), dtype)
@@ -251,57 +251,3 @@ def unpack_structures(records: Sequence[bytes], vocabulary: Vocabulary) -> Struc
     places = np.repeat(begins + 2 * sizes, counts) + rows[:, 2]
     rows[dates, 2] = names.values[places[dates]]
     return Structures(Ragged(nodes, parents.offsets), Ragged(rows, offsets_of(counts)))
-
-
-def _lists(record: bytes) -> tuple[list[str], list[int], list[int], list[float]]:
-    """Return the names, the two lists of whole numbers and the values of one record."""
-    text, numbers, more_numbers, values = _parts(record)
-    whole = (np.frombuffer(part, "<i4").tolist() for part in (numbers, more_numbers))
-    return text.decode().split("\n")[:-1], *whole, np.frombuffer(values, "<f8").tolist()
-
-
-def tags_of(record: bytes) -> tuple[str, ...]:
-    """Return the tags of one record."""
-    return tuple(_lists(record)[0])
-
-
-def heads_of(record: bytes) -> Heads:
-    """Return the dependency parse of one record."""
-    labels, heads, _, _ = _lists(record)
-    return tuple(zip(heads, labels, strict=True))
-
-
-def tree_of(record: bytes, tokens: Sequence[str]) -> str:
-    """Return the constituency parse of one record in brackets, its tokens escaped."""
-    names, parents, _, _ = _lists(record)
-    labels, leaves, inner = iter(names), map(_tokens.escaped, tokens), {*parents}
-    node_names = tuple(next(labels if place in inner else leaves) for place in range(len(parents)))
-    return str(_trees.Tree(node_names, tuple(parents)))
-
-
-def parses_of(record: bytes) -> tuple[tuple[float, Heads], ...]:
-    """Return the weighted parses of one record, as the annotator gave them."""
-    labels, pairs, rows, scores = _lists(record)
-    links = list(zip(pairs[1::2], labels, strict=True))
-    length = len(rows) // max(len(scores), 1)
-    return tuple(
-        (score, tuple(links[row] for row in rows[number * length : (number + 1) * length]))
-        for number, score in enumerate(scores)
-    )
-
-
-def structure_of(record: bytes) -> Structure | None:
-    """Return the analysis of one record."""
-    if not record:
-        return None
-    names, parents, words, _ = _lists(record)
-    size = len(parents)
-    dates = names[2 * size :]
-    kinds = [WORD_KINDS[kind] for kind in words[1::3]]
-    return Structure(
-        tuple(zip(names[:size], parents, names[size : 2 * size], strict=True)),
-        tuple(
-            (node, kind, dates[value] if kind == "date" else value)
-            for node, kind, value in zip(words[0::3], kinds, words[2::3], strict=True)
-        ),
-    )

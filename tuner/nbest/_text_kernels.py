@@ -101,7 +101,7 @@ def split_lines(
 
 
 @helper
-def _noted(rows: IntArray, count: int, place: int, begin: int, end: int) -> IntArray:
+def noted(rows: IntArray, count: int, place: int, begin: int, end: int) -> IntArray:
     """Return the rows, more of them where all are taken, with row `count` set."""
     if count == rows.shape[0]:
         rows = np.concatenate((rows, np.empty_like(rows)))
@@ -206,7 +206,7 @@ def parse_features(
                 if not is_number:
                     value, exact = read_number(text, begin, token_end)
                 if not exact:
-                    slow = _noted(slow, slows, n, begin, token_end)
+                    slow = noted(slow, slows, n, begin, token_end)
                     slows += 1
                 values[n] = value
                 if same and line > 0:
@@ -232,7 +232,7 @@ def parse_features(
         begin, end = cuts[line, 3, 0], cuts[line, 3, 1]
         scores[line], exact = read_number(text, begin, end)
         if not exact:
-            slow = _noted(slow, slows, -1 - line, begin, end)
+            slow = noted(slow, slows, -1 - line, begin, end)
             slows += 1
     return (
         code,
@@ -378,57 +378,3 @@ def expand_segmentation(
         n = _sorted_set(links, offsets[line], n)
         offsets[line + 1] = n
     return OK, 0, links[:n], offsets
-
-
-@kernel
-def parse_tables(
-    text: ByteArray, starts: IntArray, counts: IntArray, table: FloatArray
-) -> tuple[int, int, int, IntArray, IntArray]:
-    """Read blocks of lines of numbers.
-
-    Parameters
-    ----------
-    starts, counts : (blocks,) int64
-        Where the first line of each block begins, and how many lines it has.
-    table : (counts.sum(), K) float64
-        Modified in place: K numbers of each line.
-
-    Returns
-    -------
-    code, position, found : int
-        OK, or the first line without K numbers, and how many it has up to there.
-    ends : (blocks,) int64
-        Where the line after each block begins.
-    slow : (M, 3) int64
-        Numbers left to Python: flat index into `table`, begin, end.
-    """
-    size, width = text.size, table.shape[1]
-    ends = np.zeros(starts.size, dtype=np.int64)
-    slow, slows = np.empty((64, 3), dtype=np.int64), 0
-    row = 0
-    for block in range(starts.size):
-        i = starts[block]
-        for _ in range(counts[block]):
-            column = 0
-            begin_line = i
-            while i < size and text[i] != 10:
-                if is_space(text[i]):
-                    i += 1
-                    continue
-                begin = i
-                while i < size and not is_space(text[i]):
-                    i += 1
-                if column == width:
-                    return TOO_MANY, begin, column, ends, slow[:slows]
-                value, exact = read_number(text, begin, i)
-                if not exact:
-                    slow = _noted(slow, slows, row * width + column, begin, i)
-                    slows += 1
-                table[row, column] = value
-                column += 1
-            if column < width:
-                return TOO_FEW, begin_line, column, ends, slow[:slows]
-            i = min(i + 1, size)
-            row += 1
-        ends[block] = i
-    return OK, 0, 0, ends, slow[:slows]

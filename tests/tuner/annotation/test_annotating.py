@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from portmert.extensions.parsers.unpacking import annotations
 from portmert.metrics._base import Arcs, Ragged, Texts, Vocabulary
 from portmert.tuner.annotation import annotating, records
 from portmert.tuner.annotation import cache as annotation_cache
@@ -454,7 +455,7 @@ def test_whole_annotations_come_back_from_the_cache():
     one = Fixed(rows)
     one.backend.known[CAT.words] = replace(answer_of(rows[0]), tree="(S1 (S (D -LRB-) (N b)))")
     one.backend.known[GO.words] = None
-    found = list(one.annotator.annotations([(), CAT.words, GO.words, CAT.words], parses=2))
+    found = list(annotations(one.annotator, [(), CAT.words, GO.words, CAT.words], parses=2))
     assert found[0] == Annotation()
     assert (
         found[1]
@@ -462,10 +463,10 @@ def test_whole_annotations_come_back_from_the_cache():
         == Annotation(CAT.tags, CAT.heads, "(S (D the) (N cat))", rows[0].parses)
     )
     assert found[2] is None
-    only = list(one.annotator.annotations([CAT.words], needs=["tags"]))
+    only = list(annotations(one.annotator, [CAT.words], needs=["tags"]))
     assert only == [Annotation(CAT.tags)]
     with pytest.raises(InputError, match="gives one parse of a sentence only"):
-        list(Fixed([CAT], OneTree).annotator.annotations([CAT.words], parses=2))
+        list(annotations(Fixed([CAT], OneTree).annotator, [CAT.words], parses=2))
 
 
 @pytest.mark.parametrize("layer", ["tags", "heads", "trees", "parses 2"])

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.extensions.parsers.annotating import propositions_of
+from portmert.extensions.parsers.unpacking import structure_of
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.annotation import records
 from portmert.tuner.annotation.annotators._meaning import (
@@ -52,7 +53,7 @@ def test_records_say_what_was_packed(trees, propositions):
         else:
             assert row[2] == other[2]
     for record, one in zip(packed, [*given_trees, *given_roles], strict=True):
-        assert records.structure_of(record) == one
+        assert structure_of(record) == one
 
 
 def test_propositions_come_back_out_of_their_tree():
