@@ -16,7 +16,6 @@ from portmert.extensions.crossval.operation import (
     leave_out,
     tuned,
 )
-from portmert.tuner.api.known_statistics import counted_by
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError
@@ -39,7 +38,7 @@ def lists_of(segments=6, scores=(0.25, 0.75)):
 
 def plan_of(segments=6, setup=SETUP, **options):
     lists = lists_of(segments).nbest
-    metric, stats = counted_by(lists, None)
+    metric, stats = lists.counted_by(None)
     return CrossPlan(lists, {"mean": metric}, {"mean": stats}, setup, **options)
 
 
