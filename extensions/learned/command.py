@@ -20,7 +20,7 @@ LEARNED = "extensions.learned.learned.LearnedFeatures"
 
 
 @click.command(cls=Command)
-@options(JUDGED, "human outputs penalties refs systems--system drop_missing")
+@options(JUDGED, "human outputs penalties refs systems--system missing")
 @_groups.text_steps
 @_groups.annotator
 @options(LEARNED, "groups", groups={"required": False})
@@ -56,7 +56,7 @@ def command(
         _checked(values.pop("groups"), values["annotator"], resources),
         *(values.pop(name) for name in ("parses", "gamma", "costs", "language")),
     )
-    of_set = ("human", "outputs", "refs", "penalties", "systems", "drop_missing")
+    of_set = ("human", "outputs", "refs", "penalties", "systems", "missing")
     judged = portmert.JudgedSet(**{name: values.pop(name) for name in of_set})
     _outputs.check_outputs(out, json_out, latex_out)
     _outputs.announce_compiling()

@@ -28,7 +28,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.decoders._shards import lines_of
 from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.executors.opening import opened
-from portmert.tuner.nbest.check import ListChecker, warn_of_few
+from portmert.tuner.nbest.check import ListChecker, few_segments
 from portmert.tuner.nbest.model import NBest, new_outputs
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import RunFolder
@@ -263,7 +263,7 @@ class _Run(Loop[_StepLists]):
         )
         linked = "links" in request.scorer.metric.needs
         self.decoder.check_texts(request.source, references.texts, linked=linked)
-        warn_of_few(self.size)
+        warn_of(few_segments(self.size))
         self.ranges = self._ranges()
         self.limits = mert.constraints_of(self.names, request.active, request.positive)
         self.files = StepFolder(request.folder, features.names, request.scorer)

@@ -23,7 +23,7 @@ _NEEDED = {"human": "human", "outputs": "outputs", "refs": "ref"}
 _DEFAULTS = {"judgments": "refuse", "system_scores": "mean"}
 _OF_A_SET = (
     "penalties", "judgments", "system_scores", "systems", "source", "links", "ref_links",
-    "groups", "drop_missing",
+    "groups", "missing",
 )  # fmt: skip
 
 
@@ -39,8 +39,7 @@ _OF_A_SET = (
 @_groups.metric(METAEVAL)
 @options(
     JUDGED,
-    "refs source links ref_links systems--system judgments system_scores penalties groups "
-    "drop_missing",
+    "refs source links ref_links systems--system judgments system_scores penalties groups missing",
     refs=OPTIONAL,
 )
 @options(_groups.TEST_SET, "aligner options--set")

@@ -494,8 +494,9 @@ class JudgedSet:
     groups
         Group of each segment, such as its domain: FILE with a name a line, FILE.jsonl#KEY or
         FILE.tsv#COLUMN. A column `group` of the human scores does the same.
-    drop_missing
-        Leave out segments that are not in all texts; a warning counts them.
+    missing
+        What becomes of segments that lack a text or a value: an `error`, or leave out the
+        `segment`; a warning counts them. Default: error.
     """
 
     __test__ = False  # pytest takes it for a test
@@ -514,7 +515,7 @@ class JudgedSet:
     system_scores: OfSystems = "mean"
     systems: tuple[Name, ...] = ()
     groups: Path | None = None
-    drop_missing: bool = False
+    missing: Literal["error", "segment"] | None = None
 
 
 def read_judged_sets(path: Path) -> tuple[JudgedSet, ...]:

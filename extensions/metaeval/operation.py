@@ -233,8 +233,8 @@ def _joined(human: HumanScores, test_set: JudgedSet) -> tuple[HumanScores, dict[
         *outputs,
         *filter(None, [test_set.source, test_set.groups, *links]),
     ]
-    texts = [joining.opened(path, drop=test_set.drop_missing) for path in files]
-    in_order, ids, left_out = joining.joined(texts, drop=test_set.drop_missing)
+    texts = [joining.opened(path, drop=test_set.missing == "segment") for path in files]
+    in_order, ids, left_out = joining.joined(texts, drop=test_set.missing == "segment")
     if ids is None:
         return human, {}
     if not left_out:

@@ -260,16 +260,18 @@ def test_what_is_missing_may_be_dropped(write, caplog):
     values = [record for record in PAIRS if record != ("s-10", 2)]
     named, head, record = VALUES["json"]
     write(named, head, [record(*pair) for pair in values])
-    with pytest.raises(InputError, match=r"'s-9'.*drop_missing leaves"):
+    with pytest.raises(InputError, match=r"'s-9'.*missing='segment' leaves"):
         portmert.Lists.read("list.jsonl", refs=[path])
     lists = portmert.Lists.read(
-        "list.jsonl", refs=[path], source="t.jsonl#src", features=[f"v={named}"], drop_missing=True
+        "list.jsonl", refs=[path], source="t.jsonl#src", features=[f"v={named}"], missing="segment"
     )
     assert lists.nbest.ids == ("s-11", "s-12")
     assert len(lists.references) == len(lists.source_lines) == 2
     assert lists.references.texts.words(0)[-1] == "s-11"
     assert "1 segment left out; the first is 's-9': nothing in t.jsonl" in caplog.text
-    assert "1 segment left out; the first is 's-10': nothing in a feature" in caplog.text
+    assert (
+        "where values are missing: v (1); 1 segment with all of them, first 's-10'" in caplog.text
+    )
     found = portmert.optimize(lists, "chrf", optimizer="mert:restarts=1")
     assert found.score > 0
 
@@ -312,10 +314,10 @@ def test_a_segment_that_lists_lack_is_told_or_asked_for(tmp_path, caplog, gap):
             {**record} if with_id else {"hypotheses": record["hypotheses"]} for record in records
         ]
         (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
-    lists = portmert.Lists.read(tmp_path / "numbered", refs=refs, drop_missing=True)
+    lists = portmert.Lists.read(tmp_path / "numbered", refs=refs, missing="segment")
     assert [lists.references.texts.words(n)[1] for n in range(3)] == [
         str(n) for n in range(4) if n != gap
     ]
     assert f"1 segment left out; the first is '{gap}'" in caplog.text
     with pytest.raises(InputError, match="no ids: which are missing cannot be known"):
-        _ = portmert.Lists.read(tmp_path / "bare", refs=refs, drop_missing=True).nbest
+        _ = portmert.Lists.read(tmp_path / "bare", refs=refs, missing="segment").nbest

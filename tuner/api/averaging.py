@@ -107,10 +107,10 @@ def _read(source: optimizing.WeightsLike, number: int) -> tuple[str, WeightsFile
     """Return weights, and their name in messages."""
     if isinstance(source, Path | str):
         return str(source), read_weights_file(Path(source))
-    values, alpha, _ = optimizing.as_weights(source)
+    values, alpha, _, tuned_on = optimizing.as_weights(source)
     if values is None:
         raise ValueError(f"weights {number} are None; give a file or weights by name")
-    return f"weights {number}", WeightsFile(values, length_penalty=alpha)
+    return f"weights {number}", WeightsFile(values, length_penalty=alpha, tuned_on=tuned_on)
 
 
 def _check(read: Sequence[tuple[str, WeightsFile]], *, zero: bool) -> None:

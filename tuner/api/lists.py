@@ -18,18 +18,20 @@ from ..base.columns import in_natural_order, unordered
 from ..base.errors import ConfigError, InputError
 from ..base.frames import Frame
 from ..base.options import file_key
-from ..base.warn import notices_behind
+from ..base.warn import Warnings, collected_warnings, notices_behind, take_over
 from ..components import registry
 from ..components.external import Outcome, scores_in, with_outcomes
 from ..components.features import Feature, with_features
 from ..families import names, provided
 from ..nbest import check, systems
 from ..nbest import read as files
-from ..nbest.frame_lists import MISSING, FrameColumns, Missing, lists_of_frame
+from ..nbest.findings import column_findings, direction_finding
+from ..nbest.frame_lists import FrameColumns, lists_of_frame
 from ..nbest.list_source import ListSource
-from ..nbest.model import NBest, best_hypotheses
+from ..nbest.missing import MISSING, Missing
+from ..nbest.model import NBest, best_hypotheses, columns_added
 from ..nbest.readers._base import Reader
-from ..nbest.readers._json import JsonReader, records_file
+from ..nbest.readers._json import JsonReader, plain_record, records_file
 from ..nbest.records import Hypothesis, ListFile, SegmentNames, read_list
 from ..search import list_statistics
 from ..search.length_penalty import penalised
@@ -38,7 +40,7 @@ from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
 from ..texts.statistics import needs_of
-from ..weights.feature_weights import FeatureNames, FeatureWeights
+from ..weights.feature_weights import FeatureWeights, value_labels
 from . import texts
 from .known_statistics import ArrayLists, lists_of_arrays
 from .segments import ListsAsRead, Sides
@@ -55,7 +57,7 @@ class ReadOptions(TypedDict, total=False):
     source: TextLike | None
     ref_links: Sequence[TextLike] | PathLike
     ids: bool
-    drop_missing: bool
+    missing: Missing | None
     format: str | Reader
     systems: Sequence[str]
     features: Sequence[str]
@@ -107,9 +109,13 @@ class Lists:
         Each line of the references, the source and the word alignments begins with the id of its
         segment, as in Kaldi's text files. Columns with ids, FILE.jsonl#KEY, need no option.
         Default: line n belongs to segment n of the lists, whose ids must be in order.
-    drop_missing
-        Leave out segments that lack an answer, in the lists, the references, the source or the
-        features; a warning counts them. Default: they are errors.
+    missing
+        What becomes of hypotheses that lack a text, a feature or an outcome: an `error`; `drop`
+        them; leave out their whole `segment`; or `impute` the mean of the segment, with a feature
+        NAME.missing that is 1 there (outcomes and texts are never imputed, but dropped). By all
+        but the first, segments without an answer in the lists, the references or the source are
+        left out. A warning counts what was done. Default: the rule of the weights, if they have
+        one; else error.
     format : NAME[:OPTION=VALUE,...]
         Format of the lists; auto guesses it from the content. `portmert components reader`
         explains the formats and their options.
@@ -163,7 +169,7 @@ class Lists:
     source: TextLike | None = None
     ref_links: Sequence[TextLike] | PathLike = ()
     ids: bool = False
-    drop_missing: bool = False
+    missing: Missing | None = None
     format: str | Reader = "auto"
     systems: Sequence[str] = ()
     features: Sequence[str] = ()
@@ -174,6 +180,7 @@ class Lists:
     in_memory: NBest | ListFile | ListSource | None = field(default=None, kw_only=True)
     origin: Lists | None = field(default=None, kw_only=True)
     columns: FrameColumns | None = field(default=None, kw_only=True)
+    wanted: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     @classmethod
     @checked
@@ -279,8 +286,11 @@ class Lists:
         1.0
         """
         columns = FrameColumns(segment, tuple(features), index, text, missing)
-        nbest = lists_of_frame(Frame.of(frame), columns, tuple(outcomes))
-        return cls(in_memory=nbest, refs=refs, columns=columns)
+        with collected_warnings() as said:
+            nbest = lists_of_frame(Frame.of(frame), columns, tuple(outcomes))
+        lists = cls(in_memory=nbest, refs=refs, missing=missing, columns=columns)
+        lists.said.update(said)
+        return lists
 
     @classmethod
     @checked
@@ -421,7 +431,7 @@ class Lists:
             read = self._with_features(read, [feature])
             changes: dict[str, Any] = {"features": (*self.features, feature)}
         else:
-            nbest, column = read.nbest, np.asarray(values, dtype=np.float64)
+            nbest, column = self.nbest, np.asarray(values, dtype=np.float64)
             if column.shape != (len(nbest.features),) or not np.isfinite(column).all():
                 raise ValueError(
                     f"feature {feature}: values of shape {column.shape}; expected "
@@ -429,12 +439,7 @@ class Lists:
                 )
             if feature in dict(nbest.feature_names):
                 raise ValueError(f"the lists have a feature {feature} already")
-            columns = np.hstack([nbest.features, column[:, np.newaxis]])
-            nbest = replace(
-                nbest,
-                features=np.asfortranarray(columns),
-                feature_names=(*nbest.feature_names, (feature, 1)),
-            )
+            nbest = columns_added(nbest, {feature: column})
             read = read._replace(nbest=nbest)
             changes = {"paths": (), "in_memory": nbest}
         if self.counted is not None:
@@ -463,8 +468,10 @@ class Lists:
         inherited = {name: getattr(dev_lists, name) for name in names}
         inherited["systems"] = self.systems or dev_lists.systems
         inherited["features"] = tuple(dict.fromkeys([*self.features, *computed]))
-        if isinstance(self.in_memory, NBest) and self.columns is not None:
-            inherited["in_memory"] = _with_missing(self.in_memory, dev_lists.nbest.feature_names)
+        inherited["missing"] = self.missing or dev_lists.missing
+        if inherited["missing"] not in (None, "error"):
+            labels = value_labels(dev_lists.nbest.feature_names)
+            inherited["wanted"] = tuple(name for name in labels if name.endswith(MISSING))
         is_like = all(getattr(self, name) == value for name, value in inherited.items())
         return self if is_like else replace(self, **inherited)
 
@@ -510,8 +517,13 @@ class Lists:
         read = self._as_read.texts
         named = [*text_files(self.refs, "references"), *([self.source] if self.source else [])]
         has_columns = any(file_key(name)[1] for name in named if isinstance(name, Path | str))
-        is_cut = self.is_in_memory or self.drop_missing or has_columns
+        is_cut = self.is_in_memory or self.may_lack or has_columns
         return is_cut or (read is not None and read.ids is not None)
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether values may be missing."""
+        return self.missing not in (None, "error")
 
     @property
     def is_in_memory(self) -> bool:
@@ -539,12 +551,14 @@ class Lists:
         originals: list[Original] = []
         for source in self._sources:
             file = source if isinstance(source, ListFile) else read_list(source)
-            file = replace(file, names=SegmentNames(drop=self.drop_missing))
+            file = replace(file, names=SegmentNames(drop=self.may_lack))
             reader = self.reader.detect(file)
             if not isinstance(reader, JsonReader):
                 return None
-            answers = (record for record in reader.records(file) if isinstance(record, Hypothesis))
-            originals.extend(Original(record.text, record.record) for record in answers)
+            for answer in reader.records(file):
+                if isinstance(answer, Hypothesis):
+                    record = answer.record and plain_record(answer.record, file.where, 0)
+                    originals.append(Original(answer.text or "", record))
         return originals
 
     @cached_property
@@ -559,8 +573,32 @@ class Lists:
         """The reader of the lists' format."""
         return registry.reader(self.format) if isinstance(self.format, str) else self.format
 
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What looks wrong about these lists, one line each: as read, and of their columns."""
+        nbest = self.nbest
+        outcomes = {name: values.__getitem__ for name, values in nbest.outcomes.items()}
+        order = () if self.counted is not None else (check.length_order(nbest),)
+        lines = (*check.few_segments(len(nbest)), *order, *column_findings(nbest, outcomes))
+        directions = map(direction_finding, outcomes)
+        return tuple(filter(None, dict.fromkeys((*self.said, *lines, *directions))))
+
+    @property
+    def said(self) -> Warnings:
+        """The warnings that reading them gave."""
+        _ = self._as_read
+        said: Warnings = self.__dict__["_said"]
+        return said
+
     @cached_property
     def _as_read(self) -> ListsAsRead:
+        """What was read; the warnings that it gave are kept for the results."""
+        with collected_warnings() as said:
+            read = self._read()
+        self.__dict__["_said"] = said
+        return read
+
+    def _read(self) -> ListsAsRead:
         """Read lists and references and bring the texts into the order of the lists."""
         sides = Sides.of(self.refs, self.source, self.ref_links, ids=self.ids)
         vocabulary = Vocabulary()
@@ -568,12 +606,14 @@ class Lists:
             vocabulary = self.in_memory.texts.vocabulary
         elif self.strings is not None:
             vocabulary = self.strings.vocabulary
-        references = sides.references(vocabulary, drop=self.drop_missing)
-        names = sides.names(references, drop=self.drop_missing)
-        free = references is None or names.in_references or self.drop_missing or not sides.refs
+        references = sides.references(vocabulary, drop=self.may_lack)
+        names = sides.names(references, drop=self.may_lack)
+        free = references is None or names.in_references or self.may_lack or not sides.refs
         nbest = self._merged(vocabulary, None if free else len(references or ()), names)
         read = sides.matched(nbest, references, names)
         read = self._with_features(read, self.features)
+        if self.missing is not None and self.may_lack:
+            read = read.settled(self.missing, self.wanted)
         if read.texts is not None and read.texts.source_lengths is not None:
             check.check_links(read.nbest, read.texts.source_lengths)
         return read
@@ -620,18 +660,22 @@ class Lists:
     def scored_by(self, metrics: Iterable[Metric]) -> Lists:
         """Return the lists with the scores computed outside that metrics read.
 
-        Segments that lack one are left out if `drop_missing` says so.
+        Hypotheses that lack one are left out if `missing` says so.
         """
         outside = scores_in(metrics)
         if not outside:  # then nothing is read yet
             return self
-        nbest = with_outcomes(self.nbest, outside, drop=self.drop_missing)
+        nbest = with_outcomes(self.nbest, outside, drop=self.may_lack)
         if nbest is self.nbest:
             return self
         read = self._as_read._replace(nbest=nbest)
-        lacks = np.any([np.isnan(values) for values in nbest.outcomes.values()], axis=0)
-        lacking = set(nbest.segment_of_row[lacks].tolist())
-        return self._with(read.without(lacking, "the scores") if lacking else read)
+        with collected_warnings() as said:
+            if self.missing is not None and self.may_lack:
+                read = read.settled(self.missing, None)
+        scored = self._with(read)
+        scored.__dict__["_said"].update(said)
+        scored.__dict__["_said"].left_out.update(said.left_out)
+        return scored
 
     def in_order(self) -> Lists:
         """Return the lists in the order of their ids, in which searches do not depend on files."""
@@ -642,22 +686,20 @@ class Lists:
 
     def _with(self, read: ListsAsRead, **changes: Any) -> Lists:
         changed = replace(self, origin=self.origin or self, **changes)
-        changed.__dict__["_as_read"] = read
+        changed.__dict__.update(_as_read=read, _said=self.said.copied())
         return changed
 
     def _with_features(self, read: ListsAsRead, features: Sequence[str]) -> ListsAsRead:
-        """Return the lists with features; segments that lack one may be left out."""
+        """Return the lists with features."""
         source = None if read.texts is None else read.texts.source
-        lacking: set[int] = set()
         nbest = with_features(
             read.nbest,
             features,
             preparation=prepare.Preparation(self.pipeline),
             source_lengths=None if source is None else corpus.token_counts(source),
-            lacking=lacking if self.drop_missing else None,
+            drop=self.may_lack,
         )
-        featured = read._replace(nbest=nbest)
-        return featured.without(lacking, "a feature") if lacking else featured
+        return read._replace(nbest=nbest)
 
     def prepared(
         self, metrics: Sequence[Metric], preparation: prepare.Preparation
@@ -673,6 +715,7 @@ class Lists:
                     f"metric {metric.name()} compares with references; give them too (--ref)"
                 )
         lists = self.scored_by(metrics)
+        take_over(lists.said)
         nbest, references = lists.nbest, lists.references
         if references is None and metric_references:
             references = corpus.read_references(
@@ -687,25 +730,6 @@ class Lists:
         return PreparedLists(
             nbest, replace(nbest, texts=scored), references, preparation, annotate
         )
-
-
-def _with_missing(nbest: NBest, names: FeatureNames) -> NBest:
-    """Return lists with the features of others that tell of missing values, and no more of them.
-
-    Where nothing is missing in one of both sets, its lists have no such feature.
-    """
-    wanted = [name for name, _ in names if name.endswith(MISSING)]
-    columns = dict(zip([name for name, _ in nbest.feature_names], nbest.features.T, strict=True))
-    if set(wanted) == {name for name in columns if name.endswith(MISSING)}:
-        return nbest
-    zeros = np.zeros(len(nbest.features))
-    kept = {name: values for name, values in columns.items() if not name.endswith(MISSING)}
-    kept |= {name: columns.get(name, zeros) for name in wanted}
-    return replace(
-        nbest,
-        features=np.asfortranarray(np.stack([*kept.values()], axis=1)),
-        feature_names=tuple((name, 1) for name in kept),
-    )
 
 
 ListsLike = Lists | NBest | PathLike | Sequence[PathLike]

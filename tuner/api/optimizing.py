@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 
+import portmert
 from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 
 from ..base import arguments
@@ -33,8 +35,9 @@ from ..components.features import Feature
 from ..components.formula import Formula
 from ..executors.opening import opened
 from ..families import provided
-from ..nbest.check import length_order, warn_of_few
-from ..nbest.findings import Range, column_findings, direction_finding, feature_ranges
+from ..nbest.check import few_segments, length_order
+from ..nbest.findings import column_findings, direction_finding, feature_ranges
+from ..nbest.missing import MISSING, Missing
 from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
@@ -48,7 +51,7 @@ from ..search.weight_bootstrap import bootstrap, confidence
 from ..search.weight_search import Setup
 from ..texts import corpus, statistics
 from ..texts.prepare import Preparation, depth, signature
-from ..weights.feature_weights import FeatureWeights, read_penalised_weights
+from ..weights.feature_weights import FeatureWeights, TunedOn, read_tuned_weights
 from .known_statistics import ArrayLists, in_order
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike, preparing
@@ -146,11 +149,22 @@ class SearchOptions(CommonOptions, total=False):
 
 
 class Start(NamedTuple):
-    """Start weights, the length penalty that belongs to them, and their name in messages."""
+    """Start weights, their length penalty, their name in messages, and what is known of them."""
 
     weights: FeatureWeights | None = None
     length_penalty: float = 0.0
     origin: str = ""
+    tuned_on: TunedOn = TunedOn()
+
+    @property
+    def rule(self) -> Missing:
+        """What becomes of values that are missing where the weights are used."""
+        names = () if self.weights is None else self.weights.values
+        has_indicators = any(name.endswith(MISSING) for name in names)
+        stated = self.tuned_on.missing
+        return next((rule for rule in get_args(Missing) if rule == stated), None) or (
+            "impute" if has_indicators else "error"
+        )
 
 
 def as_weights(start: WeightsLike | None) -> Start:
@@ -164,11 +178,12 @@ def as_weights(start: WeightsLike | None) -> Start:
     if start is None:
         return Start()
     if isinstance(start, Path | str):
-        return Start(*read_penalised_weights(Path(start)), str(start))
+        weights, alpha, tuned_on = read_tuned_weights(Path(start))
+        return Start(weights, alpha, str(start), tuned_on)
     if isinstance(start, FeatureWeights):
         return Start(start, 0.0, "weights")
     if isinstance(start, Optimized):
-        return Start(start.weights, start.length_penalty or 0.0, "weights")
+        return Start(start.weights, start.length_penalty or 0.0, "weights", start.tuned_on)
     if not isinstance(start, Mapping):
         raise ValueError(  # noqa: TRY004  a wrong call, as others
             f"weights are given by name, as {{'LM': 0.5, 'TM': 0.3}}, found {type(start).__name__}"
@@ -215,9 +230,24 @@ class DevLists(PreparedLists):
         return self.penalty.low if self.penalty else 0.0
 
     @cached_property
-    def ranges(self) -> dict[str, Range]:
-        """The range of each feature that has one value."""
-        return feature_ranges(self.nbest)
+    def tuned_on(self) -> TunedOn:
+        """What files of the weights tell: the same for the same data, wherever it came from."""
+        content, nbest = hashlib.sha256(), self.nbest
+        content.update(repr((nbest.names, nbest.feature_names)).encode())
+        for array in (
+            nbest.offsets,
+            nbest.features,
+            *([] if self.stats.is_lazy else [self.stats.rows]),
+        ):
+            content.update(np.ascontiguousarray(array).tobytes())
+        rule = self.lists.missing if self.lists is not None and self.lists.may_lack else None
+        return TunedOn(
+            self.name,
+            content.hexdigest()[:16],
+            rule or "",
+            feature_ranges(nbest),
+            portmert.__version__,
+        )
 
     @property
     def start(self) -> FeatureWeights:
@@ -336,7 +366,7 @@ def _check_lists(
 
     Return the features that are told to be functions of the references.
     """
-    warn_of_few(len(read.nbest))
+    warn_of(few_segments(len(read.nbest)))
     if not is_penalised:
         under = model_scores(read.nbest, setup.starts[0]) if setup.starts else None
         if line := length_order(read.nbest, under):
@@ -388,7 +418,7 @@ def _counted_lists(
         raise ConfigError(f"a length penalty needs n-best lists with texts, not {nbest.called}")
     nbest = in_order(nbest)
     metric, stats = nbest.counted_by(metric)
-    warn_of_few(len(nbest))
+    warn_of(few_segments(len(nbest)))
     _check_columns(nbest, metric, stats)
     _describe(metric, stats, nbest.offsets)
     return DevLists(
@@ -536,7 +566,7 @@ def optimize(
         seconds=seconds | {"total": time.perf_counter() - begin},
         also=also_scored,
         contributions=tuple(rows),
-        ranges=dev.ranges,
+        tuned_on=dev.tuned_on,
         warnings=warnings_so_far(),
     )
     if plot is not None:

@@ -184,7 +184,7 @@ def replicate(
 def _check_unseen(dev: DevLists, test: NBest | None, prints: Mapping[str, str]) -> None:
     """Warn of a test set of which a part was tuned on."""
     if test is not None:
-        warn_of(range_findings(dev.ranges, test, where="the test set"))
+        warn_of(range_findings(dev.tuned_on.ranges, test, where="the test set"))
     if prints["data.references"] == prints["data.test_references"] != "[]":
         warn(
             "the references of the test set are those tuned on: the scores of the test set say "
@@ -441,10 +441,8 @@ class ReplicaRun:
         }
 
     def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
-        dev = self.dev
-        WeightsFile(weights, length_penalty=dev.alpha, ranges=dev.ranges, metric=dev.name).written(
-            weights, path
-        )
+        form = WeightsFile(weights, length_penalty=self.dev.alpha, tuned_on=self.dev.tuned_on)
+        form.written(weights, path)
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
         return self._scored(self.dev.total(weights, alpha))

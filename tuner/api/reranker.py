@@ -14,14 +14,16 @@ from portmert.metrics._elementary import power
 
 from ..base.errors import InputError, counted, suggest
 from ..base.frames import Frame, is_frame
+from ..nbest.missing import filled
 from .optimizing import WeightsLike, as_weights
 
 
 class Reranker:
     """Weights, ready to order the candidates of one request after another.
 
-    It chooses what `rerank` chooses from a list of the same candidates. It writes no log and keeps
-    nothing from one call to the next, so threads may share it.
+    It chooses what `rerank` chooses from a list of the same candidates. It keeps nothing from one
+    call to the next, so threads may share it. A candidate that lacks a feature is ranked by the
+    rule of the weights, if they were tuned with one (`Lists.missing`); a warning says so.
 
     Parameters
     ----------
@@ -44,7 +46,8 @@ class Reranker:
     """
 
     def __init__(self, weights: WeightsLike) -> None:
-        by_name, self._alpha, self._origin = as_weights(weights)
+        start = as_weights(weights)
+        by_name, self._alpha, self._origin, self._rule = *start[:3], start.rule
         self._weights = {} if by_name is None else dict(by_name.values)
         if not self._weights:
             raise InputError(f"{self._origin}: no weights, expected a number for each feature")
@@ -74,14 +77,14 @@ class Reranker:
         candidates: Sequence[Mapping[str, Any]] | Mapping[str, Any] | ArrayLike,
         texts: Sequence[str] | None = None,
     ) -> FloatArray:
-        """Return (N,) the model scores of the candidates; higher is better.
+        """Return (N,) the model scores of the candidates; higher is better, NaN is the last.
 
         Parameters
         ----------
         candidates : sequence of mappings, mapping of columns, data frame, or (N, F)
             The features of each candidate: by name (of a record, those under its key `features`),
             or an array whose columns are `features`. A feature whose weight is 0 may be missing;
-            one without a weight is ignored.
+            one without a weight is ignored. NaN and None are missing values too.
         texts
             The text of each candidate, tokens separated by spaces. Weights that were tuned with a
             length penalty need them.
@@ -89,8 +92,8 @@ class Reranker:
         Raises
         ------
         InputError
-            A feature is missing, a value is not a finite number, or the weights
-            have a length penalty and there are no texts.
+            A feature is missing and no rule says what to do, a value is not a finite number, or
+            the weights have a length penalty and there are no texts.
         """
         names = list(self._weights)
         rows: Any = candidates
@@ -107,12 +110,14 @@ class Reranker:
             names = [name for name in dict.fromkeys([*rows[0], *names]) if name in self._weights]
             rows = [self._row(names, *numbered) for numbered in enumerate(rows)]
         labels = [name for name in names for _ in self._weights[name]]
-        features = _matrix(rows, labels)
+        features = _matrix(rows, labels, may_lack=self._rule != "error")
+        weights = [weight for name in names for weight in self._weights[name]]
+        features[:, np.equal(weights, 0.0)] = 0.0
+        features = filled(features, labels, np.zeros(len(features), dtype=np.int64), self._rule)
         if self._alpha:
             features = features / self._divisors(texts, len(features))[:, None]
         # Column by column: equal candidates have scores equal to the last bit.
         scores = np.zeros(len(features))
-        weights = (weight for name in names for weight in self._weights[name])
         for column, weight in enumerate(weights):
             scores += weight * features[:, column]
         return scores
@@ -124,8 +129,10 @@ class Reranker:
             numbers = self._weights[name]
             if len(numbers) > 1:
                 raise InputError(f"feature {name} has {len(numbers)} values, a column has one")
-            idle = name not in frame.names and not any(numbers)
-            columns.append(np.zeros(len(frame)) if idle else frame.numbers(name))
+            if name not in frame.names and (self._rule != "error" or not any(numbers)):
+                columns.append(np.full(len(frame), np.nan if any(numbers) else 0.0))
+            else:
+                columns.append(frame.numbers(name, missing=self._rule != "error"))
         return np.stack(columns, axis=1)
 
     def _row(self, names: list[str], number: int, candidate: Mapping[str, Any]) -> list[Any]:
@@ -133,6 +140,9 @@ class Reranker:
         row: list[Any] = []
         for name in names:
             numbers = self._weights[name]
+            if self._rule != "error" and candidate.get(name) is None and any(numbers):
+                row += [np.nan] * len(numbers)
+                continue
             if name not in candidate and any(numbers):
                 near = suggest(name, candidate)
                 raise InputError(f"candidate {number}: feature {name} is missing{near}")
@@ -158,8 +168,8 @@ class Reranker:
         return power(lengths, self._alpha)
 
 
-def _matrix(rows: Any, labels: list[str]) -> FloatArray:
-    """Return (N, F) features, checked."""
+def _matrix(rows: Any, labels: list[str], *, may_lack: bool) -> FloatArray:
+    """Return (N, F) features, checked, a copy."""
     try:
         features = np.array(rows)
     except ValueError as error:
@@ -179,7 +189,7 @@ def _matrix(rows: Any, labels: list[str]) -> FloatArray:
             f"the features have the shape {features.shape}, expected (N, {len(labels)}): "
             f"{', '.join(labels)}"
         )
-    finite = np.isfinite(features)
+    finite = np.isfinite(features) | (np.isnan(features) & may_lack)
     if not finite.all():
         row, column = np.argwhere(~finite)[0].tolist()
         raise InputError(

@@ -6,28 +6,27 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
-from ..base import arguments, errors, pipes
+from ..base import arguments, errors
 from ..base.context import Progress, using
 from ..base.numbers import NonNegative, Positive
 from ..base.warn import notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..nbest.check import length_order
-from ..nbest.findings import Range, range_findings
+from ..nbest.findings import range_findings
 from ..nbest.model import NBest, finite_feature, highest, model_scores
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..texts.mbr import by_model, expected_scores
-from ..weights.feature_weights import FeatureWeights, read_ranges
+from ..weights.feature_weights import FeatureWeights
 from ..weights.moses_ini import NEVER_TUNED
 from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
-from .optimizing import WeightsLike, as_weights
+from .optimizing import Start, WeightsLike, as_weights
 from .texts import preparing
 
 
@@ -225,7 +224,11 @@ def rerank(
         raise ValueError("mbr and oracle_metric choose by different things; give one of them")
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
     judge = None if how is None else registry.metric(how.metric)
-    nbest_lists = as_lists(lists).scored_by(metrics)
+    start, nbest_lists = as_weights(weights), as_lists(lists)
+    if nbest_lists.missing is None and start.rule != "error" and start.weights is not None:
+        wanted = tuple(name for name, size in start.weights.names if size == 1)
+        nbest_lists = replace(nbest_lists, missing=start.rule, wanted=wanted)
+    nbest_lists = nbest_lists.scored_by(metrics)
     with (
         using(threads=0, annotation_cache=nbest_lists.annotation_cache, progress=progress),
         preparing(nbest_lists.annotator) as prepare,
@@ -233,7 +236,7 @@ def rerank(
         read = nbest_lists.prepared(metrics, prepare(metrics, nbest_lists.pipeline, None))
         scores = None
         if weights is not None:
-            scores = _model_scores(read, weights, zero=missing_features == "zero")
+            scores = _model_scores(read, start, zero=missing_features == "zero")
         if how is not None and judge is not None:
             scores = _expected(how, judge, read, scores)
         best = read.nbest.offsets[:-1] if scores is None else highest(scores, read.nbest.offsets)
@@ -278,18 +281,14 @@ def _expected(
     return finite_feature(f"mbr:{metric.name()}", metric.oriented(expected), nbest)
 
 
-def _model_scores(lists: PreparedLists, weights_like: WeightsLike, *, zero: bool) -> FloatArray:
+def _model_scores(lists: PreparedLists, start: Start, *, zero: bool) -> FloatArray:
     """Return (H,) scores under the weights."""
-    weights, alpha, origin = as_weights(weights_like)
+    weights, alpha, origin, tuned_on = start
     assert weights is not None  # noqa: S101  None is the caller's case
     if not zero:
         _refuse_missing(lists.nbest, weights, origin)
     scores = model_scores(penalised(lists.nbest, alpha), weights, origin=origin)
-    if isinstance(weights_like, Path | str) and str(weights_like) != pipes.STDIN:
-        ranges = {
-            name: Range(*numbers) for name, numbers in read_ranges(Path(weights_like)).items()
-        }
-        warn_of(range_findings(ranges, lists.nbest, where="the lists"))
+    warn_of(range_findings(tuned_on.ranges, lists.nbest, where="the lists"))
     if not alpha and (line := length_order(lists.nbest, scores)):
         warn(line)
     return scores

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypedDict, Unpack, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric, Texts, Vocabulary
@@ -37,7 +37,7 @@ class ScoreOptions(TypedDict, total=False):
     ref_links: Sequence[TextLike] | PathLike
     aligner: str | Aligner | None
     ids: bool
-    drop_missing: bool
+    missing: Literal["error", "segment"] | None
     text: str | Sequence[str] | text_pipeline.TextPipeline
     text_model: PathLike | None
     annotator: str | Annotator | None
@@ -73,7 +73,7 @@ def score(
     ref_links: Sequence[TextLike] | PathLike = (),
     aligner: str | Aligner | None = None,
     ids: bool = False,
-    drop_missing: bool = False,
+    missing: Literal["error", "segment"] | None = None,
     text: str | Sequence[str] | text_pipeline.TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -99,7 +99,10 @@ def score(
         Aligner for the texts that have no links: its name, or an object of `portmert.aligners`.
     ids
         As in `Lists`. The order of segments is then that of the first reference.
-    source, ref_links, drop_missing, text, text_model, annotator, annotation_cache
+    missing
+        What becomes of segments that lack a text or a value: an `error`, or leave out the
+        `segment`; a warning counts them. Default: error.
+    source, ref_links, text, text_model, annotator, annotation_cache
         As in `Lists`.
     threads
         The number of threads, which never changes a score.
@@ -144,7 +147,7 @@ def score(
             if hyp_links is None
             else (text_file(hyp_links, "links of the hypotheses"),),
         }
-        texts, read = _read(sides, aligner, ids=ids, drop=drop_missing)
+        texts, read = _read(sides, aligner, ids=ids, drop=missing == "segment")
         batch = preparation.batch(texts, preparation.references(read))
         warn_of(n for item in metrics for n in statistics.notices(item, batch))
         scores = scoring.score_texts(metrics, batch, preparation)

@@ -12,6 +12,7 @@ from portmert.metrics._base import Vocabulary
 
 from ..base.errors import InputError, counted
 from ..base.files import Lines, TextFile, called, read_lines
+from ..nbest.missing import Missing, settled
 from ..nbest.model import NBest, segments_taken
 from ..nbest.records import SegmentNames
 from ..texts import corpus, joining
@@ -37,14 +38,13 @@ class ListsAsRead(NamedTuple):
         nbest = segments_taken(self.nbest, np.array(order))
         return ListsAsRead(nbest, None if self.texts is None else self.texts.take(order))
 
-    def without(self, lacking: set[int], lack: str) -> ListsAsRead:
-        """Return all but the segments that lack an answer; warn of these."""
-        names = self.nbest.names
-        joining.warn_left_out([names[number] for number in sorted(lacking)], lack)
-        left = [number for number in range(len(self.nbest)) if number not in lacking]
-        if not left:
-            raise InputError(f"every segment lacks a value of {lack}; nothing is left")
-        return self._replace(nbest=replace(self.nbest, ids=names)).take(left)
+    def settled(self, rule: Missing, wanted: Sequence[str] | None) -> ListsAsRead:
+        """Return the lists without missing values, see `missing.settled`."""
+        nbest, left = settled(self.nbest, rule, wanted)
+        texts = self.texts
+        if texts is not None and len(left) < len(self.nbest):
+            texts = texts.take(left.tolist())
+        return ListsAsRead(nbest, texts)
 
 
 @dataclass(frozen=True)

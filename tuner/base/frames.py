@@ -18,7 +18,7 @@ from .errors import InputError, suggest
 from .numbers import FINITE, LARGEST
 
 FloatArray = NDArray[np.float64]
-ADVICE = "say what to do: missing='drop', 'segment' or 'impute'"
+ADVICE = "say what to do: --missing drop, segment or impute"
 """Ends messages about values that are missing."""
 BLOCK = 1 << 16
 """Rows whose values are objects of Python at once."""

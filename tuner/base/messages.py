@@ -12,7 +12,8 @@ from .errors import PortmertError
 OPTIONS: ContextVar[frozenset[str] | None] = ContextVar("OPTIONS", default=None)
 """The options of the command that is at work; empty for mert-moses, None in Python."""
 _ARGUMENTS = {
-    "bound": "bounds", "confidence": "level", "feature": "features", "fix": "fixed",
+    "bound": "bounds", "confidence": "level", "drop-missing": "missing='segment'",
+    "feature": "features", "fix": "fixed",
     "key": "keys", "layer": "layers", "nbest": "lists", "nbest-format": "format",
     "oracle": "oracle_metric", "ref": "refs", "set": "overrides", "sign": "signs",
     "system": "systems", "tie": "tied", "tune-on": "tuned_on",

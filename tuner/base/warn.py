@@ -89,6 +89,13 @@ class Warnings(dict[str, bool]):
         super().__init__()
         self.left_out: dict[str, int] = {}
 
+    def copied(self) -> "Warnings":
+        """Return warnings of their own."""
+        warnings = Warnings()
+        warnings.update(self)
+        warnings.left_out.update(self.left_out)
+        return warnings
+
 
 _COLLECTED: ContextVar[tuple[Warnings, ...]] = ContextVar("collected", default=())
 
@@ -139,6 +146,14 @@ def collected_warnings() -> Iterator[Warnings]:
         yield lines
     finally:
         _COLLECTED.reset(token)
+
+
+def take_over(warnings: Warnings) -> None:
+    """Collect warnings that were logged before, for the result at work too."""
+    for collector in _COLLECTED.get():
+        for line, of_result in warnings.items():
+            collector.setdefault(line, of_result)
+        collector.left_out |= warnings.left_out
 
 
 class _Known(Warnings):

@@ -19,7 +19,7 @@ REQUIRED = {"required": True}
 LISTS = "tuner.api.lists.Lists"
 TEST_SET = "tuner.evaluation.comparison.systems.TestSet"
 READ = (
-    "refs", "source", "ref_links", "ids", "drop_missing", "format", "systems", "features", "text",
+    "refs", "source", "ref_links", "ids", "missing", "format", "systems", "features", "text",
     "text_model", "annotator", "annotation_cache",
 )  # fmt: skip
 """Parameters of `Lists` that are options."""
@@ -132,8 +132,7 @@ lowercase = click.option(
     help="Lowercase the texts before scoring; short for --text lowercase.",
 )
 text_steps = options(LISTS, "text text_model")
-drop_missing = options(LISTS, "drop_missing")
-text_files = options(LISTS, "refs source ref_links ids drop_missing")
+text_files = options(LISTS, "refs source ref_links ids")
 nbest_format = options(LISTS, "format", format={"cls": _FormatOption})
 nbest = options(LISTS, "paths", paths=REQUIRED)
 FROM_GRAPHS = "tuner.api.lists.Lists.from_graphs"
@@ -147,6 +146,7 @@ lists = all_of(
         systems={"callback": lambda _, __, text: tuple(language.names(text or ""))},
     ),
     text_files,
+    options(LISTS, "missing"),
     lowercase,
     text_steps,
     annotator,
@@ -258,7 +258,7 @@ def take_test(values: dict[str, Any], lists: portmert.Lists) -> portmert.Lists |
     of_test["ids"] = lists.ids and bool(of_test["refs"] or of_test["source"])
     if strings:
         of_test["in_memory"] = strings.of_test_set(graphs)
-    return portmert.Lists(paths, drop_missing=lists.drop_missing, **of_test)
+    return portmert.Lists(paths, missing=lists.missing, **of_test)
 
 
 def steps(text: str | None, *, lowercase: bool) -> str:

@@ -19,7 +19,7 @@ HEADINGS = {
 """Heading -> commands, as `portmert --help` shows them."""
 OPTIONS = {
     "Lists": "--nbest --nbest-format --systems --feature --ref --source --ref-links --ids "
-    "--drop-missing --missing-features --features-dat --scores-dat",
+    "--missing --drop-missing --missing-features --features-dat --scores-dat",
     "Texts": "--lowercase --text --text-model --annotator --annotation-cache",
     "Search": "--weights --optimizer --restarts --seed --threads --executor --fix --bound "
     "--sign --tie --prior --length-penalty --bootstrap --replicas",

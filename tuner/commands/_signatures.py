@@ -248,6 +248,11 @@ def options(owner: str, names: str = "", *, prefix: str = "", **changes: Any) ->
                 **changes.get(name, {}),
             )
             command = decorator(command)
+            if name == "missing":
+                command = click.option(
+                    "--drop-missing", "missing", flag_value="segment",
+                    help="Short for --missing segment.",
+                )(command)  # fmt: skip
         return command
 
     return add

@@ -13,7 +13,7 @@ from . import _groups, _outputs
 from ._help import Command
 from ._signatures import options
 
-TEST_SET = ("references", "source", "links", "aligner", "options", "drop_missing", "ids", "groups")
+TEST_SET = ("references", "source", "links", "aligner", "options", "missing", "ids", "groups")
 QUESTIONS = ("baseline", "all_pairs", "subset", "margin", "plan", "better", "answers")
 
 
@@ -21,7 +21,7 @@ QUESTIONS = ("baseline", "all_pairs", "subset", "margin", "plan", "better", "ans
 @click.argument("systems", nargs=-1, metavar="A B [C ...]")
 @options(
     _groups.TEST_SET,
-    "references source links aligner options--set drop_missing ids groups",
+    "references source links aligner options--set missing ids groups",
 )
 @options("tuner.api.comparing.compare", "metric")
 @_groups.lowercase

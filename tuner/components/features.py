@@ -18,7 +18,7 @@ numbers where less is better; it stays part of the name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -34,7 +34,7 @@ from ..base.errors import ConfigError, InputError, counted, faults_at
 from ..base.files import Lines, TextFile, read_lines
 from ..base.warn import warn
 from ..nbest.feature_files import numbers_of
-from ..nbest.model import NBest, finite_feature
+from ..nbest.model import NBest, columns_added, finite_feature
 from ..texts import corpus, forms, joining, mbr, prepare, statistics
 from . import registry
 
@@ -236,14 +236,14 @@ def with_features(
     *,
     preparation: prepare.Preparation | None = None,
     source_lengths: corpus.IntegerArray | None = None,
-    lacking: set[int] | None = None,
+    drop: bool = False,
 ) -> NBest:
     """Return lists with more features, behind their own.
 
     Parameters
     ----------
-    lacking
-        Gets the numbers of the segments that lack a value, which is then 0; None: all have each.
+    drop
+        Whether files may lack values, which are NaN then.
 
     Raises
     ------
@@ -254,12 +254,12 @@ def with_features(
     """
     if not features:
         return nbest
-    drop = lacking is not None
     inputs = FeatureInputs(nbest, preparation or prepare.Preparation(), source_lengths, drop=drop)
     names_so_far = {name for name, _ in nbest.feature_names}
     if nbest.sparse is not None:
         names_so_far.update(nbest.sparse.names)
-    columns, names, starts = [nbest.features], list(nbest.feature_names), nbest.offsets[:-1]
+    columns: dict[str, FloatArray] = {}
+    starts = nbest.offsets[:-1]
     for spec in features:
         feature = Feature.parse(spec) if isinstance(spec, str) else spec
         where, name = f"--feature {feature.spec}", feature.name
@@ -272,19 +272,13 @@ def with_features(
             raise ConfigError(f"{where}: there can be no feature '{name}': {fault}")
         with faults_at(where, ConfigError, ConfigError):
             column = feature.values(inputs)
-            if lacking is not None and feature.files:
-                rows = np.flatnonzero(np.isnan(column))
-                lacking.update((np.searchsorted(nbest.offsets, rows, side="right") - 1).tolist())
-                column = np.where(np.isnan(column), 0.0, column)
-            column = finite_feature(name, column, nbest)
+            lacks = np.isnan(column) if drop and feature.files else np.False_
+            column = finite_feature(name, np.where(lacks, 0.0, column), nbest)
+            columns[name] = np.where(lacks, np.nan, column)
         if (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts)).all():
             warn(f"feature {name} is equal for all hypotheses of a segment: it changes nothing")
         names_so_far.add(name)
-        names.append((name, 1))
-        columns.append(column[:, np.newaxis])
-    return replace(
-        nbest, features=np.asfortranarray(np.hstack(columns)), feature_names=tuple(names)
-    )
+    return columns_added(nbest, columns)
 
 
 def _key(text: str) -> str:

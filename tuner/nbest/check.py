@@ -12,7 +12,6 @@ from portmert.aligners._base import warn_of_base
 from portmert.metrics._base import FloatArray, IntArray
 
 from ..base.errors import InputError, counted
-from ..base.warn import warn
 from ..weights.feature_weights import FeatureWeights
 from .model import NBest, model_scores
 
@@ -124,13 +123,15 @@ def model_score_mismatch(nbest: NBest, weights: FeatureWeights, *, origin: str =
     )
 
 
-def warn_of_few(count: int) -> None:
-    """Warn if a set to tune on has few segments."""
-    if count < FEW_SEGMENTS:
-        warn(
-            f"{counted(count, 'segment')} to tune on, fewer than {FEW_SEGMENTS}: weights found on "
-            f"so few owe much to chance; take more"
-        )
+def few_segments(count: int) -> list[str]:
+    """Return a line if a set to tune on has few segments."""
+    if count >= FEW_SEGMENTS:
+        return []
+    line = (
+        f"{counted(count, 'segment')} to tune on, fewer than {FEW_SEGMENTS}: weights found on "
+        f"so few owe much to chance; take more"
+    )
+    return [line]
 
 
 def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:

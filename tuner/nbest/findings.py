@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -197,17 +197,17 @@ def feature_ranges(nbest: NBest) -> dict[str, Range]:
     return ranges
 
 
-def range_findings(tuned: Mapping[str, Range], nbest: NBest, *, where: str) -> list[str]:
+def range_findings(tuned: Mapping[str, Sequence[float]], nbest: NBest, *, where: str) -> list[str]:
     """Return a line for each feature of another sign or scale than that tuned on.
 
     A log to the base of 10 in place of e is 2.3 times smaller; a cost has another sign than a log
-    probability.
+    probability. `tuned` has a `Range` of each feature.
     """
     lines = []
     for name, here in feature_ranges(nbest).items():
-        there = tuned.get(name)
-        if there is None:
+        if name not in tuned:
             continue
+        there = Range(*tuned[name])
         extremes = (
             f"{here.low:.4g} to {here.high:.4g}, {there.low:.4g} to {there.high:.4g} in tuning"
         )

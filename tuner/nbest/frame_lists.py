@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,19 +11,16 @@ from numpy.typing import NDArray
 from portmert.metrics._base import FloatArray, IntArray, Vocabulary
 
 from ..base.errors import InputError, counted
-from ..base.frames import Frame
+from ..base.frames import ADVICE, Frame
 from ..base.warn import warn
 from ..weights.feature_weights import FeatureWeights
 from . import _merging_kernels as kernels
 from ._merging_kernels import Rows
 from .merging import ListArrays, Merger, empty_rows, keys_of
+from .missing import MISSING, Missing, filled
 from .model import NBest
-from .readers._arrays import interned
+from .readers._arrays import interned, scores_of_texts
 from .records import SegmentNames
-
-Missing = Literal["error", "drop", "segment", "impute"]
-MISSING = ".missing"
-"""Ends the name of the feature that is 1 where another one is missing."""
 
 
 @dataclass(frozen=True)
@@ -52,88 +48,45 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
         raise InputError(f"{frame.where}: no row, expected one for each hypothesis")
     ids, segments = frame.ids(columns.segment)
     ranks = _ranks(frame, columns.index, ids, segments)
-    names, table = feature_table(frame, columns.features, segments, columns.missing)
     may_lack = columns.missing != "error"
+    table = feature_table(frame, columns.features, may_lack=may_lack)
     by_name = {name: frame.numbers(name, missing=may_lack) for name in outcomes}
-    texts = None if columns.text is None else frame.texts(columns.text)
-    lacks = np.zeros(len(table), dtype=np.bool_)
-    for values in (*table.T, *by_name.values()):
-        lacks |= np.isnan(values)
-    if texts is not None and None in texts:
-        if not may_lack:
-            frame.fail(str(columns.text), texts.index(None), "no text is there")
-        lacks |= np.array([text is None for text in texts])
-    rows = _kept(frame, lacks, segments, columns.missing)
-    vocabulary, segment_names = Vocabulary(), SegmentNames(are_names=True)
-    left, numbers = np.unique(segments[rows], return_inverse=True)
-    for number in left.tolist():
-        segment_names.number(ids[number], None)
-    part = empty_rows(len(rows), features=0, stats=0)._replace(
-        segments=numbers.astype(np.int64),
-        features=table if len(rows) == len(table) else table[rows],
-        scores=np.zeros(len(rows)),
-        ranks=ranks[rows] if len(ranks) else ranks,
+    vocabulary, names = Vocabulary(), SegmentNames(are_names=True)
+    for name in ids:
+        names.number(name, None)
+    part = empty_rows(len(table), features=0, stats=0)._replace(
+        segments=segments, features=table, scores=np.zeros(len(table)), ranks=ranks
     )
-    if texts is not None:
-        tokens, offsets = interned([texts[row] or "" for row in rows.tolist()], vocabulary)
-        part = part._replace(tokens=tokens, token_offsets=offsets)
-    merger = Merger()
-    merger.add(
-        ListArrays(
-            part, tuple((name, 1) for name in names), (), has_links=False, where=frame.where
+    if columns.text is not None:
+        texts = frame.texts(columns.text)
+        if None in texts and not may_lack:
+            frame.fail(columns.text, texts.index(None), f"no text is there; {ADVICE}")
+        tokens, offsets = interned(texts, vocabulary)
+        part = part._replace(
+            tokens=tokens, token_offsets=offsets, scores=scores_of_texts(texts, part.scores)
         )
-    )
-    nbest = merger.finish(vocabulary, None, segment_names)
-    outcomes_of_part = {name: values[rows] for name, values in by_name.items()}
-    _warn_of_opposites(frame, outcomes_of_part, part, nbest)
-    return replace(
-        nbest, outcomes={name: values[nbest.lines] for name, values in outcomes_of_part.items()}
-    )
+    merger, features = Merger(), tuple((name, 1) for name in columns.features)
+    merger.add(ListArrays(part, features, (), has_links=False, where=frame.where))
+    nbest = merger.finish(vocabulary, None, names)
+    _warn_of_opposites(frame, by_name, part, nbest)
+    return replace(nbest, outcomes={name: values[nbest.lines] for name, values in by_name.items()})
 
 
-def feature_table(
-    frame: Frame, features: Sequence[str], segments: IntArray, missing: Missing
-) -> tuple[list[str], FloatArray]:
-    """Return names, and (n, F) values in C order; NaN where one is missing and not imputed.
+def feature_table(frame: Frame, features: Sequence[str], *, may_lack: bool) -> FloatArray:
+    """Return (n, F) values in C order; NaN where one is missing.
 
-    Parameters
-    ----------
-    features
-        Columns; `-NAME` is the column NAME negated. NAME.missing is 1 where NAME is missing.
-    segments : (n,) int64
-        The segment of each row.
+    `-NAME` is the column NAME negated; NAME.missing, unless it is there, is missing.
     """
-    present, may_lack = set(frame.names), missing != "error"
-    names, columns = list(features), []
-    for name in features:
+    table, present = np.empty((len(frame), len(features))), set(frame.names)
+    for place, name in enumerate(features):
         negated = name.startswith("-") and name not in present
         column = name.removeprefix("-") if negated else name
         if column.endswith(MISSING) and column not in present:
-            base = column.removesuffix(MISSING).removeprefix("-")
-            columns.append(np.isnan(frame.numbers(base, missing=True)).astype(np.float64))
+            table[:, place] = np.nan
             continue
         values = frame.numbers(column, missing=may_lack)
-        lacks = np.isnan(values)
-        if missing == "impute" and lacks.any():
-            count = np.bincount(segments, ~lacks)
-            sums = np.bincount(segments, np.where(lacks, 0.0, values))
-            of_segments = sums / np.maximum(count, 1)
-            # Where a whole segment lacks it, every value is as good: it chooses nothing.
-            values = np.where(lacks, of_segments[segments], values)
-            if f"{name}{MISSING}" not in names:
-                names.append(f"{name}{MISSING}")
-            warn(
-                f"{frame.where}: {counted(int(lacks.sum()), 'value')} of {column} imputed, by the "
-                f"mean of the segment"
-            )
-        columns.append(0.0 - values if negated else values)
-    if len(names) > len(features):
-        _, more = feature_table(frame, names[len(features) :], segments, missing)
-        columns += list(more.T)
-    table = np.empty((len(frame), len(names)))
-    for place, values in enumerate(columns):
-        table[:, place] = values
-    return names, table
+        table[:, place] = 0.0 - values if negated else values
+    return table
 
 
 def _ranks(
@@ -157,25 +110,6 @@ def _ranks(
     return (ranks + 1 - min(1, int(ranks.min()))).astype(np.int32)
 
 
-def _kept(
-    frame: Frame, lacks: NDArray[np.bool_], segments: IntArray, missing: Missing
-) -> IntArray:
-    """Return the rows that stay where values are missing; warn of the others."""
-    if missing == "segment":
-        lacks = np.isin(segments, segments[lacks])
-    rows = np.flatnonzero(~lacks)
-    if not len(rows):
-        raise InputError(f"{frame.where}: every row lacks a value; nothing is left")
-    if len(rows) < len(lacks):
-        gone = len(np.unique(segments)) - len(np.unique(segments[rows]))
-        of = f" ({counted(gone, 'segment')} with all of them)" if gone else ""
-        warn(
-            f"{frame.where}: {counted(len(lacks) - len(rows), 'hypothesis')} left out{of}: a "
-            f"value is missing"
-        )
-    return rows
-
-
 def _warn_of_opposites(
     frame: Frame, outcomes: Mapping[str, FloatArray], part: Rows, nbest: NBest
 ) -> None:
@@ -187,7 +121,7 @@ def _warn_of_opposites(
     order = np.argsort(of_hypotheses)
     equal = nbest.lines[order[np.searchsorted(of_hypotheses, hashes[dropped], sorter=order)]]
     for name, values in outcomes.items():
-        if count := int((values[dropped] != values[equal]).sum()):
+        if count := int((values[dropped] != values[equal])[~np.isnan(values[equal])].sum()):
             warn(
                 f"{frame.where}: {counted(count, 'hypothesis')} equal to an earlier one of the "
                 f"segment but for {name}: that of the first counts"
@@ -203,7 +137,8 @@ def ranked_rows(
     imputed, the score is NaN and the rank the last.
     """
     _, segments = frame.ids(columns.segment)
-    _, table = feature_table(frame, list(weights.values), segments, columns.missing)
+    names, rule = list(weights.values), columns.missing
+    table = filled(feature_table(frame, names, may_lack=rule != "error"), names, segments, rule)
     scores = np.zeros(len(frame))
     for place, (weight,) in enumerate(weights.values.values()):  # so `rerank` adds them up
         scores += weight * table[:, place]

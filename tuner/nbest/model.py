@@ -257,7 +257,20 @@ def taken(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
 
 def segments_taken(nbest: NBest, segments: IntArray) -> NBest:
     """Return the lists of some segments, in the given order."""
-    rows, offsets = rows_taken(nbest.offsets, segments)
+    return _taken_of(nbest, *rows_taken(nbest.offsets, segments), segments)
+
+
+def hypotheses_taken(nbest: NBest, rows: IntArray) -> tuple[NBest, IntArray]:
+    """Return lists of some rows, which ascend, and the numbers of the segments that have some."""
+    counts = np.bincount(nbest.segment_of_row[rows], minlength=len(nbest))
+    segments = np.flatnonzero(counts)
+    if len(segments) < len(nbest):  # they keep their names, by which texts are joined
+        nbest = replace(nbest, ids=nbest.names)
+    return _taken_of(nbest, rows, offsets_of(counts[segments]), segments), segments
+
+
+def _taken_of(nbest: NBest, rows: IntArray, offsets: IntArray, segments: IntArray) -> NBest:
+    """Return rows of some segments, with all that is known of where they are from."""
     dropped = nbest.dropped
     if dropped is not None:
         places = np.full(len(nbest), -1, dtype=np.int64)
@@ -272,6 +285,17 @@ def segments_taken(nbest: NBest, segments: IntArray) -> NBest:
         ranks=nbest.ranks[rows] if len(nbest.ranks) else nbest.ranks,
         ids=None if nbest.ids is None else tuple(nbest.ids[number] for number in segments),
         dropped=dropped,
+    )
+
+
+def columns_added(nbest: NBest, columns: Mapping[str, FloatArray]) -> NBest:
+    """Return lists with more features of one value, (H,) by name, behind their own."""
+    if not columns:
+        return nbest
+    return replace(
+        nbest,
+        features=np.asfortranarray(np.column_stack([nbest.features, *columns.values()])),
+        feature_names=(*nbest.feature_names, *((name, 1) for name in columns)),
     )
 
 

@@ -50,10 +50,10 @@ class Hypothesis(NamedTuple):
     segment
         The id of its segment: a name, or a number from 0. An `int` is never a name.
     text
-        Its words, between blanks.
+        Its words, between blanks; None if it is missing, which the names must allow.
     features
-        A number, or a list of numbers, by the name of the feature. All hypotheses of a list have
-        the same features.
+        A number, or a list of numbers, by the name of the feature; None if it is missing. All
+        hypotheses of a list have the same features, unless the names allow missing ones.
     score
         The model score that the file has.
     links
@@ -66,8 +66,8 @@ class Hypothesis(NamedTuple):
 
     place: Place
     segment: int | str
-    text: str
-    features: Mapping[str, float | list[float]]
+    text: str | None
+    features: Mapping[str, float | list[float] | None]
     score: float = 0.0
     links: list[tuple[int, int]] | None = None
     record: dict[str, Any] | None = None
@@ -79,8 +79,8 @@ class Columns(NamedTuple):
 
     places: Sequence[Place]
     segments: Sequence[int | str]
-    texts: Sequence[str]
-    features: Sequence[Mapping[str, float | list[float]]]
+    texts: Sequence[str | None]
+    features: Sequence[Mapping[str, float | list[float] | None]]
     scores: Sequence[float]
     links: Sequence[list[tuple[int, int]] | None]
     records: Sequence[dict[str, Any] | None]
@@ -134,7 +134,8 @@ class SegmentNames:
         Whether ids that are numbers must be ids of the references too; else they may be places
         from 0.
     drop : bool
-        Whether segments may lack an answer, or be absent in the references: they are left out.
+        Whether segments may lack an answer, or be absent in the references: they are left out. So
+        may hypotheses lack texts or features; see `missing.settled`.
     failed : dict
         Why segments have no answer, by id.
     left : (S,) int64 or None
@@ -235,7 +236,8 @@ class ListFile:
         if self.objects is not None:
             for begin in range(0, len(self.objects), _ITEMS):
                 records = self.objects[begin : begin + _ITEMS]
-                lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
+                texts = [json.dumps(each, ensure_ascii=False, default=str) for each in records]
+                lines = [f"{text}\n" for text in texts]
                 yield "".join(lines).encode()
             return
         if self.memory is not None:

@@ -29,7 +29,7 @@ from ..base.warn import (
     warnings_so_far,
 )
 from ..families import provided
-from ..nbest.check import warn_of_few
+from ..nbest.check import few_segments
 from ..nbest.model import NBest
 from ..search.constraints import moves
 from ..search.results import Confidence, Optimized
@@ -238,7 +238,7 @@ class _Run(Loop[ListMerger]):
                 warn(f"iteration {number}: {self.lists.checker.fault}")
             scored, held_out = self.evaluator.dev(nbest, check=number == 1)
             if number == 1:
-                warn_of_few(len(nbest))
+                warn_of(few_segments(len(nbest)))
             warnings, left_out = warnings_so_far(), left_out_so_far()
         self._log_warnings(warnings)
         folder = self.folder.iteration(number)

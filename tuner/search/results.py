@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from portmert.metrics._base import FloatArray, Metric
@@ -13,7 +12,7 @@ from portmert.metrics._display import NOTHING, Rated
 from ..base import tables
 from ..base.errors import counted
 from ..base.json_toml import to_json
-from ..weights.feature_weights import FeatureWeights, value_labels
+from ..weights.feature_weights import FeatureWeights, TunedOn, value_labels
 from . import contributions
 from .unseen import Unseen
 
@@ -155,9 +154,9 @@ class Optimized(Rated):
         The scores of the weights by other metrics.
     contributions : tuple of Contribution
         What each weight of a dense feature does in the lists.
-    ranges : mapping
-        Lowest and highest value of each feature, and its spread, by which `rerank` knows lists on
-        other scales.
+    tuned_on : TunedOn
+        What files of weights tell: by it `rerank` knows lists on other scales, and what to do with
+        values that are missing.
     """
 
     weights: FeatureWeights
@@ -183,7 +182,7 @@ class Optimized(Rated):
     annotated_by: str = field(default="", repr=False)
     also: tuple[OtherScore, ...] = field(default=(), repr=False)
     contributions: tuple[contributions.Contribution, ...] = field(default=(), repr=False)
-    ranges: Mapping[str, Sequence[float]] = field(default_factory=dict, repr=False)
+    tuned_on: TunedOn = field(default_factory=TunedOn, repr=False)
 
     def _repr_html_(self) -> str:
         """Return the summary as a notebook shows it."""
@@ -231,8 +230,7 @@ class Optimized(Rated):
     def to_json(self) -> str:
         """Return the text of a file of weights; nothing in it changes from run to run."""
         scores = {**self._weights(), "metric": self.signature, "score": self.score}
-        if self.ranges:
-            scores["ranges"] = {name: list(values) for name, values in self.ranges.items()}
+        scores |= self.tuned_on.as_json()
         return to_json(self.metric.display.with_rates(scores)) + "\n"
 
     def as_json(self) -> dict[str, object]:

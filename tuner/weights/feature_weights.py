@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +169,58 @@ def start_weights(dense: FeatureNames, sparse: Iterable[str], path: Path | None)
     return FeatureWeights({**FeatureWeights.from_vector(dense, vector).values, **sparse_weights})
 
 
+@dataclass(frozen=True)
+class TunedOn:
+    """What weights were tuned on; a file of weights of ours tells it.
+
+    Parameters
+    ----------
+    metric
+        The metric, and everything else on which its score depends.
+    data
+        A digest of the ids, features and statistics of the lists.
+    missing
+        What became of values that were missing: a rule of `nbest.missing`; "": none could be.
+    ranges
+        Name -> lowest and highest value of a feature, and its spread; see `Range`.
+    portmert
+        The version that tuned them.
+    """
+
+    metric: str = ""
+    data: str = ""
+    missing: str = ""
+    ranges: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    portmert: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the keys of a file of weights."""
+        return {key: value for key, value in vars(self).items() if value}
+
+    @classmethod
+    def of_json(cls, content: Mapping[str, Any]) -> TunedOn:
+        """Return what a file tells; nothing in place of values of other types."""
+        texts = {k: content[k] for k in vars(cls()) if isinstance(content.get(k), str)}
+        ranges = content.get("ranges")
+        return cls(
+            **texts,
+            ranges={
+                name: numbers
+                for name, numbers in (ranges.items() if isinstance(ranges, dict) else ())
+                if isinstance(numbers, list)
+                and len(numbers) == 3
+                and all(type(x) in (int, float) for x in numbers)
+            },
+        )
+
+
 def read_penalised_weights(path: TextFile) -> tuple[FeatureWeights, float]:
-    """Read feature weights and the length penalty (alpha) that goes with them, 0 if there is none.
+    """Read feature weights and their length penalty; see `read_tuned_weights`."""
+    return read_tuned_weights(path)[:2]
+
+
+def read_tuned_weights(path: TextFile) -> tuple[FeatureWeights, float, TunedOn]:
+    """Read feature weights, their length penalty (alpha, 0 for none), and what they were tuned on.
 
     Raises
     ------
@@ -189,7 +239,7 @@ def read_penalised_weights(path: TextFile) -> tuple[FeatureWeights, float]:
         return _from_json("\n".join(lines), where)
     ini = MosesIni(tuple(lines), where)
     if not ini.sections:
-        return _from_lines(list(enumerate(lines, 1)), where, repeated=True), 0.0
+        return _from_lines(list(enumerate(lines, 1)), where, repeated=True), 0.0, TunedOn()
     if "weight" not in ini.sections:
         old = [section for section in ini.sections if section.startswith("weight-")]
         hint = (
@@ -198,24 +248,10 @@ def read_penalised_weights(path: TextFile) -> tuple[FeatureWeights, float]:
             else ""
         )
         raise InputError(f"{where}: no [weight] section{hint}")
-    return _from_lines(ini.section("weight"), where, repeated=False), 0.0
+    return _from_lines(ini.section("weight"), where, repeated=False), 0.0, TunedOn()
 
 
-def read_ranges(path: Path) -> dict[str, list[float]]:
-    """Return the ranges of features that a file of weights, ours, tells; none of other files."""
-    text = "\n".join(read_lines(path)).removeprefix("\ufeff")
-    content = parse_json(text) if text.lstrip().startswith("{") else {}
-    ranges = content.get("ranges", {}) if isinstance(content, dict) else {}
-    return {
-        name: numbers
-        for name, numbers in (ranges.items() if isinstance(ranges, dict) else ())
-        if isinstance(numbers, list)
-        and len(numbers) == 3
-        and all(type(x) in (int, float) for x in numbers)
-    }
-
-
-def _from_json(text: str, where: str) -> tuple[FeatureWeights, float]:
+def _from_json(text: str, where: str) -> tuple[FeatureWeights, float, TunedOn]:
     try:
         content: dict[str, Any] = parse_json(text)
     except json.JSONDecodeError as error:
@@ -246,7 +282,7 @@ def _from_json(text: str, where: str) -> tuple[FeatureWeights, float]:
     is_number = isinstance(alpha, int | float) and not isinstance(alpha, bool)
     if not is_number or not math.isfinite(bounded(alpha)):
         raise InputError(f"{where}: length_penalty is {json.dumps(alpha)}, expected a number")
-    return FeatureWeights(values), float(alpha)
+    return FeatureWeights(values), float(alpha), TunedOn.of_json(content)
 
 
 def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool) -> FeatureWeights:

@@ -27,18 +27,15 @@ class WeightsFile:
         The length penalty of the weights; 0 for none.
     ini
         The whole moses.ini.
-    ranges
-        Name -> lowest and highest value, and spread, of features in tuning; see `Range`.
-    metric
-        The metric tuned on, and everything else on which its score depends.
+    tuned_on
+        What the weights were tuned on.
     """
 
     weights: feature_weights.FeatureWeights
     form: str = "json"
     length_penalty: float = 0.0
     ini: moses_ini.MosesIni | None = None
-    ranges: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    metric: str = ""
+    tuned_on: feature_weights.TunedOn = field(default_factory=feature_weights.TunedOn)
 
     def written(self, weights: feature_weights.FeatureWeights, path: Path) -> None:
         """Write other weights in this form.
@@ -68,11 +65,7 @@ class WeightsFile:
         }
         if self.length_penalty:
             content["length_penalty"] = self.length_penalty
-        if self.metric:
-            content["metric"] = self.metric
-        if self.ranges:
-            content["ranges"] = {name: list(values) for name, values in self.ranges.items()}
-        return (json.dumps(content, indent=1) + "\n").encode()
+        return (json.dumps(content | self.tuned_on.as_json(), indent=1) + "\n").encode()
 
 
 def written_beside(path: Path, sparse: Mapping[str, Sequence[float]]) -> dict[str, list[str]]:
@@ -102,9 +95,9 @@ def read_weights_file(path: Path) -> WeightsFile:
     lines = [line for line in lines if line and not line.startswith("#")]
     if lines and "=" not in lines[0] and len(lines[0].split()) == 2:
         return WeightsFile(feature_weights.FeatureWeights(read_sparse(text)), "sparse")
-    weights, alpha = feature_weights.read_penalised_weights(text)
+    weights, alpha, tuned_on = feature_weights.read_tuned_weights(text)
     if lines[0].startswith("{"):
-        return WeightsFile(weights, "json", alpha)
+        return WeightsFile(weights, "json", alpha, tuned_on=tuned_on)
     if not ini.sections:
         return WeightsFile(weights, "dense" if "= " in lines[0] else "travatar")
     sparse_files = ini.values("weight-file")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from portmert.aligners._base import Aligner
 
@@ -88,9 +88,9 @@ class TestSet:
         An option of the aligner, as train_source=FILE.
     statistics
         Statistics of all outputs that are in hand, under more metrics; see `rerank_tune`.
-    drop_missing
-        Leave out segments that are not in all texts; a warning counts them. Default: they are
-        errors.
+    missing
+        What becomes of segments that lack a text or a value: an `error`, or leave out the
+        `segment`; a warning counts them. Default: error.
     ids
         Each line of all texts begins with the id of its segment, as in Kaldi's text files. Columns
         with ids, FILE.jsonl#KEY, need no option.
@@ -109,7 +109,7 @@ class TestSet:
     aligner: str | Aligner | None = None
     options: Mapping[str, object] = field(default_factory=dict)
     statistics: Sequence[Counted] = ()
-    drop_missing: bool = False
+    missing: Literal["error", "segment"] | None = None
     ids: bool = False
     groups: TextLike | None = None
 
@@ -235,13 +235,13 @@ def in_one_order(
     Raises
     ------
     ConfigError
-        `test.ids` or `test.drop_missing` goes with a run or with word alignments, which have no
+        `test.ids` or `test.missing` goes with a run or with word alignments, which have no
         ids.
     InputError
         Texts cannot be joined, see `portmert.tuner.texts.joining.joined`.
     """
     run = next((system for system in systems if system.folder is not None), None)
-    option = "--drop-missing" if test.drop_missing else "--ids" if test.ids else ""
+    option = "--missing" if test.missing else "--ids" if test.ids else ""
     if run is not None or test.links or not test.references:
         if not option:
             return list(systems), test, None
@@ -255,7 +255,7 @@ def in_one_order(
     texts = [joining.read_by_id(name) for name in names] if test.ids else names
     if not option and all(options.file_key(name)[1] is not None for name in names):
         return list(systems), test, None
-    in_order, ids, left_out = joining.joined(texts, drop=test.drop_missing)
+    in_order, ids, left_out = joining.joined(texts, drop=test.missing == "segment")
     if ids is None:
         return list(systems), test, None
     if left_out:
@@ -296,7 +296,7 @@ def find_groups(
         file = test.groups
         if not isinstance(file, Path | str):
             file = Lines("groups", file)
-        groups = read_groups(file, segments, ids, where, drop=test.drop_missing)
+        groups = read_groups(file, segments, ids, where, drop=test.missing == "segment")
     if len(groups) < FEWEST_GROUPS:
         line = f"{counted(len(groups), 'group')} only, of {groups.where}: "
         lacking = "nothing can be tested" if len(groups) == 1 else "p-values are coarse"

@@ -50,7 +50,7 @@ def compare_outcomes(
     names = list(outputs)
     order = baseline_first(names, questions.baseline)
     outputs = {names[k]: outputs[names[k]] for k in order}
-    outputs, ids = _in_one_order(outputs, drop=test.drop_missing)
+    outputs, ids = _in_one_order(outputs, drop=test.missing == "segment")
     every = [output for replicas in outputs.values() for output in replicas]
     for name, replicas in outputs.items():
         for output in replicas:

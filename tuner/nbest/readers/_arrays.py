@@ -18,8 +18,10 @@ from portmert.metrics._base import FloatArray, IntArray, Ragged, TokenArray, Voc
 
 from ...base.columns import DROP, INDEX_KEYS
 from ...base.errors import InputError, counted, shown
+from ...base.frames import ADVICE
 from ...base.numbers import FINITE, LARGEST, bounded
 from ...texts._token_kernels import intern_tokens
+from ...weights.feature_weights import columns_by_name
 from ..merging import ListArrays, beyond, empty_rows, extend_rows
 from ..records import Columns, Failed, ListFile, Place
 
@@ -34,7 +36,7 @@ _OWN_FILES = "give several lists of a segment as files of their own"
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def uncollected() -> Iterator[None]:
     """Stop looking for cycles of objects, of which records have none: a third of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -45,7 +47,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-@_uncollected()
+@uncollected()
 def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
     """Return the arrays of a whole file.
 
@@ -76,7 +78,7 @@ class _Gathered:
         self.segments: list[int | str] = []
         self.ranks: list[int | None] = []
         # Of the hypotheses that have no rows yet:
-        self.texts: list[str] = []
+        self.texts: list[str | None] = []
         self.scores: list[float] = []
         self.links: list[list[tuple[int, int]] | None] = []
         self.features: list[FloatArray] = []
@@ -96,9 +98,9 @@ class _Gathered:
         for segment, place in zip(block.segments, block.places, strict=True):
             self.first_places.setdefault(segment, place)
         if not self.places:
-            self.sizes = _checked_sizes(self.file, block.places[0], block.features[0])
             self.is_linked = block.links[0] is not None
-            self.rows = empty_rows(0, features=sum(self.sizes.values()), stats=0)
+        if not self.places or self.file.names.drop:
+            self._widen(block)
         self.features.append(_features(self.file, block, self.sizes))
         self.places += block.places
         self.segments += block.segments
@@ -108,6 +110,20 @@ class _Gathered:
         self.links += block.links
         if len(self.texts) >= _BATCH:
             self.make_rows()
+
+    def _widen(self, block: Columns) -> None:
+        """Take the features of the first hypothesis; of more, where some may lack them."""
+        of_more = zip(block.places, block.features, strict=True) if self.file.names.drop else ()
+        sizes = dict(self.sizes)
+        for place, by_name in of_more or [(block.places[0], block.features[0])]:
+            if not by_name.keys() <= sizes.keys():
+                present = {k: v for k, v in by_name.items() if v is not None and k not in sizes}
+                sizes |= _checked_sizes(self.file, place, present)
+        if new := sum(sizes.values()) - sum(self.sizes.values()):
+            self.sizes = sizes
+            self.features = [_with_missing(table, new) for table in self.features]
+            features = _with_missing(self.rows.features, new)
+            self.rows = self.rows._replace(features=features)
 
     def make_rows(self) -> None:
         """Make rows of the hypotheses that have none yet; segments and ranks come last."""
@@ -119,7 +135,7 @@ class _Gathered:
             tokens=tokens,
             token_offsets=offsets,
             features=np.concatenate(self.features),
-            scores=np.array(self.scores, dtype=np.float64) + 0.0,
+            scores=scores_of_texts(self.texts, np.array(self.scores, dtype=np.float64) + 0.0),
             links=links.values,
             link_offsets=links.offsets,
         )
@@ -158,6 +174,11 @@ class _Gathered:
             ranks = _ranks_of_records(
                 self.file, self.places, self.segments, ranks, reader.first_rank
             )
+        if self.file.names.drop:  # what came first was chance
+            columns = columns_by_name(self.sizes.items())
+            self.sizes = dict(sorted(self.sizes.items()))
+            order = [k for name in self.sizes for k in range(*columns[name].indices(1 << 30))]
+            self.rows = self.rows._replace(features=self.rows.features[:, order])
         rows = self.rows._replace(
             segments=np.array([numbers[name] for name in self.segments], dtype=np.int64),
             ranks=np.array([] if None in ranks else ranks, dtype=np.int32),
@@ -223,14 +244,15 @@ def _as_numbers(values: list[Any]) -> FloatArray | None:
 
 
 def _flat_values(
-    features: Sequence[Mapping[str, float | list[float]]], sizes: dict[str, int]
+    features: Sequence[Mapping[str, float | list[float] | None]], sizes: dict[str, int]
 ) -> list[Any]:
     """Return the values of all hypotheses; nothing if features or their sizes differ."""
-    names, values = sizes.keys(), list[Any]()
-    for by_name in features:
-        if by_name.keys() != names:
-            return []
-        values += map(by_name.__getitem__, names)
+    names = tuple(sizes)
+    if any(by_name.keys() != sizes.keys() for by_name in features):
+        return []
+    values: list[Any] = [by_name[name] for by_name in features for name in names]
+    if max(sizes.values(), default=1) == 1 and list not in set(map(type, values)):
+        return values
     values = [value if type(value) is list else [value] for value in values]
     if list(map(len, values)) != [*sizes.values()] * len(features):
         return []
@@ -242,22 +264,30 @@ def _slow_features(file: ListFile, columns: Columns, sizes: dict[str, int]) -> F
     values: list[float] = []
     for place, features in zip(columns.places, columns.features, strict=True):
         in_order = (*(name for name in sizes if name in features), *sorted(features))
+        if file.names.drop:  # then what it lacks is missing
+            in_order = tuple(name for name in in_order if features[name] is not None)
         own_sizes = _checked_sizes(file, place, {name: features[name] for name in in_order})
-        if own_sizes != sizes:
+        if own_sizes != (sizes if not file.names.drop else {n: sizes[n] for n in in_order}):
             file.fail(
                 place,
-                f"features {_in_words(own_sizes)}, the first hypothesis has {_in_words(sizes)}",
+                f"features {_in_words(own_sizes)}, the first hypothesis has {_in_words(sizes)}"
+                + (
+                    f"; {ADVICE}"
+                    if own_sizes.items() < sizes.items() or sizes.items() < own_sizes.items()
+                    else ""
+                ),
             )
-        values += chain.from_iterable(_as_list(features[name]) for name in sizes)
+        for name, size in sizes.items():
+            values += _as_list(features[name]) if name in own_sizes else [math.nan] * size
     return np.array(values, dtype=np.float64)
 
 
-def _as_list(value: float | list[float]) -> list[float]:
+def _as_list(value: Any) -> list[float]:
     return value if isinstance(value, list) else [value]
 
 
 def _checked_sizes(
-    file: ListFile, place: Place, features: Mapping[str, float | list[float]]
+    file: ListFile, place: Place, features: Mapping[str, float | list[float] | None]
 ) -> dict[str, int]:
     """Return the number of values of each feature; raise the error of one that is no number."""
     sizes = {}
@@ -268,7 +298,8 @@ def _checked_sizes(
         for part in parts:
             if isinstance(part, bool) or not isinstance(part, int | float):
                 text = shown(json.dumps(part, ensure_ascii=False))
-                file.fail(place, f"'{name}' is {text}, expected a number")
+                advice = f"; {ADVICE}" if part is None else ""
+                file.fail(place, f"'{name}' is {text}, expected a number{advice}")
             if not math.isfinite(bounded(part)):
                 file.fail(place, f"'{name}' is {part}; values must be {FINITE}")
         sizes[name] = len(parts)
@@ -280,9 +311,18 @@ def _in_words(sizes: dict[str, int]) -> str:
     return ", ".join(names) or "none"
 
 
-def interned(texts: Sequence[str], vocabulary: Vocabulary) -> tuple[TokenArray, IntArray]:
+def _with_missing(table: FloatArray, columns: int) -> FloatArray:
+    return np.hstack([table, np.full((len(table), columns), np.nan)])
+
+
+def scores_of_texts(texts: Sequence[str | None], scores: FloatArray) -> FloatArray:
+    """Return (n,) model scores, NaN where there is no text: so `missing.settled` knows it."""
+    return np.where([text is None for text in texts], np.nan, scores) if None in texts else scores
+
+
+def interned(texts: Sequence[str | None], vocabulary: Vocabulary) -> tuple[TokenArray, IntArray]:
     """Return (T,) tokens and (n + 1,) offsets of n texts."""
-    parts = [text.encode() for text in texts]
+    parts = [(text or "").encode() for text in texts]
     data = b"".join(parts)
     ends = np.cumsum([len(part) for part in parts]).astype(np.int64)
     cuts = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1)[:, None, :]

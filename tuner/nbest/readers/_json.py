@@ -14,6 +14,7 @@ from ...base.files import decode_line
 from ...base.json_toml import parse_json, parse_plain_json
 from ...base.numbers import FINITE, bounded
 from ..records import ListFile, Place
+from ._arrays import uncollected
 from ._base import Reader
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
@@ -125,14 +126,17 @@ class JsonObject(NamedTuple):
         computed: Mapping[str, float] | None = None,
         *,
         in_order: bool = True,
-    ) -> Mapping[str, float | list[float]]:
-        """Return the computed features and the scores of keys.
+    ) -> Mapping[str, float | list[float] | None]:
+        """Return the computed features and the scores of keys, None where one may be missing.
 
         Scores are numbers, or objects of names and numbers, which `in_order` sorts by name.
         """
-        features: dict[str, float | list[float]] = {**(computed or {})}
+        features: dict[str, float | list[float] | None] = {**(computed or {})}
         for key in keys:
             scores = self.get(key)
+            if scores is None and self.file.names.drop:
+                features |= {} if computed else {key: None}
+                continue
             if scores is None:
                 self.wrong(key, scores, "scores (name the keys in features=)")
             by_name = scores if isinstance(scores, dict) else {key: scores}
@@ -178,7 +182,8 @@ def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonOb
     place of an object is what an object has under this key.
     """
     if file.objects is not None:
-        yield from ((k, JsonObject(file, k, record)) for k, record in enumerate(file.objects, 1))
+        for k, record in enumerate(file.objects, 1):
+            yield k, JsonObject(file, k, plain_record(record, file.where, k))
         return
     first, *others = (line.strip() for line in itertools.islice(file.byte_lines(), 2))
     has_lists = list_key and others and _is_list(first)
@@ -290,6 +295,7 @@ def _parsed(file: ListFile, data: bytes, number: int | None = None) -> Any:
         file.fail(number, f"{reason}; expected one object a line")
 
 
+@uncollected()
 def records_file(records: Any, where: str = "the records") -> ListFile:
     """Return dicts, JSON texts or a data frame of pandas or polars as a file of JSON lines.
 
@@ -305,10 +311,7 @@ def records_file(records: Any, where: str = "the records") -> ListFile:
             break
     records = list(records)
     if records and all(isinstance(record, dict) for record in records):
-        objects = (
-            _plain_record(record, where, number) for number, record in enumerate(records, 1)
-        )
-        return ListFile(where, objects=tuple(objects))
+        return ListFile(where, objects=tuple(map(dict, records)))
     lines = [
         " ".join(record.splitlines())
         if isinstance(record, str)
@@ -323,10 +326,10 @@ def records_file(records: Any, where: str = "the records") -> ListFile:
 _PLAIN = {str, int, bool, type(None)}
 
 
-def _plain_record(record: dict[str, Any], where: str, number: int) -> dict[str, Any]:
-    """Return a copy of a record as JSON would have it, by way of JSON only where it must be."""
+def plain_record(record: dict[str, Any], where: str, number: int) -> dict[str, Any]:
+    """Return a record as JSON would have it, by way of JSON only where it must be."""
     if _is_plain(record):
-        return dict(record)
+        return record
     plain: dict[str, Any] = json.loads(_as_line(record, where, number))
     return plain
 

@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, starmap
 from typing import Annotated, Any, ClassVar, NamedTuple
 
+import numpy as np
 from annotated_types import Ge, Le
 from pydantic.dataclasses import dataclass
 
 from ...base import options
 from ...base.columns import INDEX_KEYS
 from ...base.errors import InputError, counted
-from ..records import Columns, Failed, Hypothesis, ListFile, Record, in_blocks
+from ...base.numbers import LARGEST
+from ..records import Columns, Failed, Hypothesis, ListFile, Place, Record, in_blocks
 from . import _json as js
 from ._base import rank_in
 from ._json import JsonReader
@@ -134,6 +136,14 @@ class Jsonl(JsonReader):
                     yield from self._listed([whole], segment)
                     if id_key and whole is record and self._is_told_by(tuple(whole.content)):
                         alike[tuple(whole.content)] = self._roles(whole)
+            rest = (
+                () if file.objects is None or numbered[0][0] > 1 else file.objects[len(records) :]
+            )
+            if rest and (roles := alike.get(tuple(rest[0]))):
+                places = range(len(records) + 1, len(file.objects or ()) + 1)
+                if block := _plain_columns(rest, places, roles, id_key=id_key):
+                    yield block
+                    return
 
     def _failure(self, whole: js.JsonObject, list_key: str, *, is_list: bool) -> str | None:
         """Return why a record has no hypothesis; None if it has one, or another fault."""
@@ -263,17 +273,22 @@ def _columns(
         Those of the first of them.
     """
     contents, n = [item.content for item in items], len(items)
+    places = [item.place for item in items]
+    if n > 1 and (
+        plain := _plain_columns(contents, places, roles, id_key=id_key, segment=segment)
+    ):
+        return plain
     if n > 1 and (len(set(map(tuple, contents))) > 1 or any(None in c.values() for c in contents)):
         return None
     try:
         return Columns(
-            [item.place for item in items],
+            places,
             [item.segment(id_key, None) for item in items] if id_key else [segment] * n,
             # The first hypothesis of a list gives the features their order.
             features=[
                 item.features(roles.features, in_order=not k) for k, item in enumerate(items)
             ],
-            texts=[item.text(roles.text, _OF_KEY.format("text")) for item in items],
+            texts=[_text(item, roles.text) for item in items],
             scores=[item.number(roles.score) for item in items] if roles.score else [0.0] * n,
             links=[_links(item, roles.links) for item in items] if roles.links else [None] * n,
             records=contents,
@@ -283,6 +298,49 @@ def _columns(
         if n == 1:
             raise
         return None  # those before a fault come first: they may have one too
+
+
+def _plain_columns(
+    contents: Sequence[dict[str, Any]],
+    places: Sequence[Place],
+    roles: _Roles,
+    *,
+    id_key: str = "",
+    segment: str = "",
+) -> Columns | None:
+    """Return what `_columns` returns if all ids, texts and numbers are plain, else None."""
+    n, keys = len(contents), roles.features
+    used = {roles.text, *keys, *roles.ranks, *filter(None, (roles.score, id_key))}
+    if len(set(map(tuple, contents))) > 1 or len(roles.ranks) > 1 or roles.links:
+        return None
+    if not used <= contents[0].keys():
+        return None
+    segments: list[Any] = [content[id_key] for content in contents] if id_key else [segment] * n
+    texts = [content[roles.text] for content in contents]
+    scores = [content[roles.score] for content in contents] if roles.score else [0.0] * n
+    ranks = [content[key] for content in contents for key in roles.ranks]
+    numbers = np.abs(scores) <= LARGEST if {int, float} >= set(map(type, scores)) else np.False_
+    if {int} == set(map(type, segments)) and min(segments) >= 0:
+        segments = list(map(str, segments))
+    if {str} != {*map(type, segments), *map(type, texts)} or not numbers.all():
+        return None
+    if {int} != {int, *map(type, ranks)} or min(ranks, default=0) < 0:
+        return None
+    features: list[Any] = [content[keys[0]] for content in contents] if len(keys) == 1 else []
+    if {dict} == set(map(type, features)):
+        features[0] = dict(sorted(features[0].items()))
+    elif any(isinstance(content[key], dict) for content in contents for key in keys):
+        return None
+    else:
+        features = [{key: content[key] for key in keys} for content in contents]
+    none = [None] * n
+    return Columns(places, segments, texts, features, scores, none, contents, ranks or none)
+
+
+def _text(item: js.JsonObject, key: str) -> str | None:
+    """Return the text of a hypothesis; None where it may be missing, and is."""
+    may_lack = item.file.names.drop and item.get(key) is None
+    return None if may_lack else item.text(key, _OF_KEY.format("text"))
 
 
 def _links(item: js.JsonObject, key: str) -> list[tuple[int, int]]:

@@ -1,0 +1,167 @@
+"""Values that are missing: one rule through every door, in tuning and in use."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+import portmert
+from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.warn import collected_warnings
+
+SEGMENTS, SIZE = 40, 4
+RULES = ("drop", "segment", "impute")
+
+
+def records_of(seed=1):
+    rng = np.random.default_rng(seed)
+    records = [
+        {
+            "id": f"q{n}",
+            "index": k,
+            "text": f"t{n} {k}",
+            "features": {"judge": float(rng.normal()), "rm": float(rng.normal())},
+        }
+        for n in range(1, SEGMENTS + 1)
+        for k in range(SIZE)
+    ]
+    for record in records:
+        judge, rm = record["features"].values()
+        record["right"] = float(judge + rm + rng.normal() > 0.5)
+    for place, key in ((0, "judge"), (5, "judge"), (6, "judge"), (17, "rm")):
+        records[place]["features"][key] = None
+    records[30]["right"] = records[50]["text"] = None
+    return records
+
+
+RECORDS = records_of()
+
+
+def of_records(_, records, **options):
+    return portmert.Lists.from_records(records, **options)
+
+
+def of_absent_keys(_, records, **options):
+    without = [
+        {**r, "features": {k: v for k, v in r["features"].items() if v is not None}}
+        for r in records
+    ]
+    return portmert.Lists.from_records(without, **options)
+
+
+def of_file(folder, records, **options):
+    path = folder / "list.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return portmert.Lists(paths=(path,), **options)
+
+
+def of_column(folder, records, **options):
+    """The judge stands in a file of its own."""
+    path = folder / "judge.jsonl"
+    lines = [{**record, "judge": record["features"]["judge"]} for record in records[::-1]]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    rest = [{**record, "features": {"rm": record["features"]["rm"]}} for record in records]
+    return portmert.Lists.from_records(rest, features=[f"judge={path}#judge"], **options)
+
+
+def of_frame(_, records, **options):
+    frame = {
+        "q": [record["id"] for record in records],
+        "k": [record["index"] for record in records],
+        "text": [record["text"] for record in records],
+        "judge": [record["features"]["judge"] for record in records],
+        "rm": [record["features"]["rm"] for record in records],
+    }
+    return portmert.Lists.from_frame(
+        frame, segment="q", index="k", text="text", features=["judge", "rm"], **options
+    )
+
+
+DOORS = [of_records, of_absent_keys, of_file, of_column, of_frame]
+
+
+@pytest.fixture
+def metric(tmp_path):
+    path = tmp_path / "right.jsonl"
+    keys = ("id", "index", "right")
+    lines = [json.dumps({key: record[key] for key in keys}) for record in RECORDS]
+    path.write_text("\n".join(lines) + "\n")
+    return f"scores:{path}#right"
+
+
+def tuned(lists, metric):
+    return portmert.optimize(lists, metric, optimizer="mert:restarts=1")
+
+
+def table_of(lists):
+    nbest = lists.in_order().nbest
+    columns = dict(zip([name for name, _ in nbest.feature_names], nbest.features.T, strict=True))
+    return nbest.names, {name: columns[name].tolist() for name in sorted(columns)}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_door_does_the_same_by_each_rule_in_any_order(tmp_path, metric, rule):
+    found = {}
+    for number, door in enumerate(DOORS):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        shuffled = random.Random(number).sample(RECORDS, len(RECORDS))
+        with collected_warnings() as said:
+            lists = door(folder, shuffled, missing=rule)
+            scored = lists.scored_by([portmert.tuner.components.registry.metric(metric)])
+            found[door.__name__] = table_of(lists), table_of(scored)
+        assert any("left out" in line and "a text (1)" in line for line in said)
+        assert any("right.jsonl#right (1)" in line for line in said)
+    assert all(tables == found["of_records"] for tables in found.values()), rule
+    (names, columns), (_, scored) = found["of_records"]
+    left = {"drop": 155, "segment": 160 - 4 * SIZE, "impute": 159}[rule]
+    assert len(columns["judge"]) == left
+    assert len(scored["judge"]) == left - (4 if rule == "segment" else 1)
+    assert len(names) == (SEGMENTS - 4 if rule == "segment" else SEGMENTS)
+    indicators = [name for name in columns if name.endswith(".missing")]
+    assert indicators == (["judge.missing", "rm.missing"] if rule == "impute" else [])
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_without_a_rule_a_missing_value_names_the_option(tmp_path, door):
+    with pytest.raises(InputError, match=r"missing (drop|=?'?segment)|missing='segment'"):
+        _ = door(tmp_path, RECORDS).nbest
+
+
+def test_weights_keep_the_rule_and_rank_requests_by_it(tmp_path, metric):
+    found = tuned(portmert.Lists.from_records(RECORDS, missing="impute"), metric)
+    path = tmp_path / "weights.json"
+    path.write_text(found.to_json())
+    content = json.loads(path.read_text())
+    assert content["missing"] == "impute"
+    assert content["portmert"] == portmert.__version__
+    assert {"judge", "rm", "judge.missing", "rm.missing"} == content["weights"].keys()
+    request = [{"judge": 0.3, "rm": None}, {"judge": 0.1}, {"judge": 0.9, "rm": float("nan")}]
+    best = int(np.argmax([0.3, 0.1, 0.9])) if content["weights"]["judge"][0] > 0 else 1
+    as_frame = {"judge": [0.3, 0.1, 0.9]}
+    for weights in (path, found, found.weights):
+        reranker = portmert.Reranker(weights)
+        for candidates in (request, as_frame):
+            with collected_warnings() as said:
+                assert reranker.order(candidates)[0] == best
+            assert "3 values of rm imputed by the segment's mean" in said
+    of_test = [
+        {"id": "x", "text": f"w{k}", "features": {"judge": c["judge"]}}
+        for k, c in enumerate(request)
+    ]
+    with collected_warnings() as said:
+        chosen = portmert.rerank(portmert.Lists.from_records(of_test), path)
+    assert chosen.lines == (f"w{best}",)
+    assert any("3 values of rm imputed" in line for line in chosen.warnings)
+    with pytest.raises(InputError, match=r"weights of .*, which the lists lack"):
+        portmert.rerank(portmert.Lists.from_records(of_test), {"judge": 1.0, "rm": 1.0})
+
+
+def test_a_candidate_that_the_rule_drops_is_ranked_last():
+    reranker = portmert.Reranker({"judge": 1.0})
+    assert reranker.order([{"judge": 1.0}, {"judge": 2.0}]) == [1, 0]
+    reranker._rule = "drop"
+    with collected_warnings() as said:
+        assert reranker.order([{"judge": None}, {"judge": 1.0}, {"judge": 2.0}]) == [2, 1, 0]
+    assert "1 hypothesis ranked last, where features are missing" in said
