@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -169,7 +169,7 @@ class Lists:
     source: TextLike | None = None
     ref_links: Sequence[TextLike] | PathLike = ()
     ids: bool = False
-    missing: Missing | None = None
+    missing: Literal["error", "drop", "segment", "impute"] | None = None
     format: str | Reader = "auto"
     systems: Sequence[str] = ()
     features: Sequence[str] = ()

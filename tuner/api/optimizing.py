@@ -42,6 +42,7 @@ from ..nbest.model import NBest, best_hypotheses, model_scores
 from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import contributions as contributions_of
+from ..search.doubtful_gains import negative_finding
 from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penalised
 from ..search.optimizers._base import Optimizer
 from ..search.problem import oriented
@@ -248,6 +249,12 @@ class DevLists(PreparedLists):
             feature_ranges(nbest),
             portmert.__version__,
         )
+
+    def warn_of_negative(self, weights: FeatureWeights, alpha: float) -> None:
+        """Warn of a gain that negative weights carry."""
+        nbest = penalised(self.nbest, alpha)
+        if line := negative_finding(nbest, self.stats, self.metric, self.setup, weights):
+            warn(line)
 
     @property
     def start(self) -> FeatureWeights:
@@ -552,6 +559,7 @@ def optimize(
         seconds, annotations, by = {**dev.seconds, **optimized.seconds}, {}, ""
         first = dev.stats.score(dev.metric, dev.nbest.offsets[:-1])
         warn_if_worse(dev.metric, first, optimized.score)
+        dev.warn_of_negative(optimized.weights, optimized.length_penalty or 0.0)
         if (used := dev.preparation.annotator) is not None:
             seconds["annotating"] = used.seconds  # of the others
             annotations = {"annotated": dev.stats.known, **used.counts}

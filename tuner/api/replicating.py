@@ -403,6 +403,7 @@ class ReplicaRun:
         shares = contributions(searched, weights)
         before, dev_score = self._before(), self._dev(weights, self.dev.alpha)
         warn_if_worse(self.dev.metric, before["first"]["dev_score"], dev_score.score)
+        self.dev.warn_of_negative(weights, self.dev.alpha)
         document = write_result(
             self.folder.path,
             self.dev.metric,

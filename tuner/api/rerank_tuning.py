@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files
 from ..base.tables import Table, preformatted
-from ..base.warn import notice, notices_once, warn
+from ..base.warn import notice, notices_once, warn, warn_of
 from ..components import registry
 from ..components.external import Outcome, Scores
 from ..evaluation.comparison.choices import (
@@ -46,6 +46,7 @@ from ..nbest.frame_lists import FrameColumns, ranked_rows
 from ..nbest.model import NBest, model_scores
 from ..runs.inputs import read_inputs
 from ..runs.replicas import Chosen, Replicas
+from ..search.doubtful_gains import loss_finding
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..search.problem import within_segment_spread
@@ -250,6 +251,7 @@ def rerank_tune(
     lines = _joined(tuned.baselines["averaged"].text, dev_lists.pipeline)
     write_text(folder / "output.txt", replicating.as_lines(lines))
     counted = outcomes.counted(tests.nbest, tuned.baselines.values(), replicas)
+    warn_of(filter(None, outcomes.losses(tests.nbest, tuned.baselines["averaged"].rows)))
     compared: Report | None = None
     if tests.refs and judges:
         with using(progress=progress):
@@ -437,6 +439,13 @@ class Outcomes:
             by_system = [stats[:replicas], *stats[replicas:, np.newaxis]]
             counted.append(Counted(name, self._metric(name), by_system))
         return counted
+
+    def losses(self, test: NBest, rows: IntArray) -> Iterator[str]:
+        """Yield a line for each of the scores by which chosen rows are worse than chance."""
+        for name in self.scores:
+            metric = self._metric(name)
+            values = np.asarray(metric.oriented(self._table(test, name)[:, 0]))
+            yield loss_finding(name, metric, values, test.offsets, rows)
 
     def _table(self, test: NBest, name: str) -> FloatArray:
         """Return the (H, 2) statistics of the test lists under one of the scores."""
