@@ -29,6 +29,7 @@ from portmert.tuner.base.warn import (
     with_warnings,
 )
 from portmert.tuner.components import registry
+from portmert.tuner.components.registry import MetricLike
 from portmert.tuner.evaluation.comparison import choices as planned
 from portmert.tuner.evaluation.comparison.report import blocks_of
 from portmert.tuner.evaluation.comparison.scores import Counted
@@ -62,7 +63,7 @@ class OfSplits(Resampling):
 @notices_once()
 def crossval(
     lists: ListsLike,
-    metric: str | Metric | Sequence[str | Metric] = (),
+    metric: MetricLike | Sequence[MetricLike] = (),
     *,
     optimizer: OptimizerLike | Sequence[OptimizerLike] = DEFAULT_OPTIMIZER,
     without: Sequence[str | Sequence[str]] = (),
@@ -132,7 +133,7 @@ def crossval(
     dev_lists = as_lists(lists)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
-    several = [metric] if isinstance(metric, str | Metric) else metric
+    several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else metric
     metrics = registry.labelled([dev_lists.metric_of(each) for each in several])
     dev_lists = dev_lists.scored_by(metrics.values())
     labels = list(metrics) or [Mean.name()] * (dev_lists.counted is not None)

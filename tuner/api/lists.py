@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -45,9 +45,6 @@ from . import texts
 from .known_statistics import ArrayLists, lists_of_arrays
 from .segments import ListsAsRead, Sides
 from .texts import PathLike, TextLike, text_files
-
-MetricLike = str | Metric
-"""A metric as public functions take it."""
 
 
 class ReadOptions(TypedDict, total=False):
@@ -285,9 +282,10 @@ class Lists:
         >>> portmert.optimize(lists, "right").score
         1.0
         """
-        columns = FrameColumns(segment, tuple(features), index, text, missing)
+        read = Frame.of(frame)
+        columns = FrameColumns(segment, tuple(features), index, text, missing, read.library)
         with collected_warnings() as said:
-            nbest = lists_of_frame(Frame.of(frame), columns, tuple(outcomes))
+            nbest = lists_of_frame(read, columns, tuple(outcomes))
         lists = cls(in_memory=nbest, refs=refs, missing=missing, columns=columns)
         lists.said.update(said)
         return lists
@@ -414,15 +412,18 @@ class Lists:
         return replace(self, in_memory=self.strings.under(weights))
 
     @checked
-    def with_feature(self, feature: str, values: ArrayLike | None = None) -> Lists:
+    def with_feature(
+        self, feature: str, values: ArrayLike | Callable[[str], float] | None = None
+    ) -> Lists:
         """Return the lists with one more feature.
 
         Parameters
         ----------
         feature
             A feature written as in `features` of `Lists`; with `values`, only its name.
-        values : (H,), optional
-            The value of the feature for each row of `nbest`.
+        values : (H,) or function, optional
+            The value of the feature for each row of `nbest`; or a function that takes the text of
+            a hypothesis, as it was given, and returns it.
         """
         if (counted := self.counted) and not counted.takes_features:
             raise ConfigError(f"{counted.called}: no feature can be added")
@@ -431,7 +432,10 @@ class Lists:
             read = self._with_features(read, [feature])
             changes: dict[str, Any] = {"features": (*self.features, feature)}
         else:
-            nbest, column = self.nbest, np.asarray(values, dtype=np.float64)
+            nbest = self.nbest
+            if callable(values):
+                values = [float(values(text)) for text in self.given]
+            column = np.asarray(values, dtype=np.float64)
             if column.shape != (len(nbest.features),) or not np.isfinite(column).all():
                 raise ValueError(
                     f"feature {feature}: values of shape {column.shape}; expected "
@@ -479,12 +483,8 @@ class Lists:
         return len(self.nbest)
 
     def __repr__(self) -> str:
-        nbest, refs = self.nbest, text_files(self.refs, "references")
-        names = " ".join(name for name, _ in nbest.feature_names)
-        return (
-            f"Lists(segments={len(nbest)}, hypotheses={len(nbest.features)}, features={names}, "
-            f"references={len(refs)})"
-        )
+        refs = text_files(self.refs, "references")
+        return f"Lists({self.nbest.described}, references={len(refs)})"
 
     @property
     def counted(self) -> ArrayLists | None:
@@ -534,6 +534,14 @@ class Lists:
     def pipeline(self) -> text_pipeline.TextPipeline:
         """The text steps."""
         return texts.pipeline_of(self.text, self.text_model)
+
+    @property
+    def given(self) -> list[str]:
+        """(H,) the texts of the hypotheses, as JSON or records have them; else their tokens."""
+        if self.originals is not None:
+            return [original.text for original in self.originals]
+        texts = self.nbest.texts
+        return [" ".join(texts.words(row)) for row in range(len(texts))]
 
     @cached_property
     def originals(self) -> tuple[Original, ...] | None:
@@ -640,7 +648,7 @@ class Lists:
                 lists.append(read(sources[members]))
         return systems.joined_systems(lists, [name for name, _ in groups])
 
-    def metric_of(self, metric: MetricLike) -> MetricLike:
+    def metric_of(self, metric: registry.MetricLike) -> registry.MetricLike:
         """Return the outcome of these lists that a text names; else the metric as it is.
 
         Raises

@@ -33,6 +33,7 @@ from ..components import external, registry
 from ..components.feature_checks import doubtful_features
 from ..components.features import Feature
 from ..components.formula import Formula
+from ..components.registry import MetricLike
 from ..executors.opening import opened
 from ..families import provided
 from ..nbest.check import few_segments, length_order
@@ -469,9 +470,9 @@ WeightsLike = PathLike | FeatureWeights | Optimized | Mapping[str, float | Seque
 @notices_once()
 def optimize(
     lists: ListsLike,
-    metric: str | Metric | None = None,
+    metric: MetricLike | None = None,
     *,
-    also: Sequence[str | Metric] = (),
+    also: Sequence[MetricLike] = (),
     samples: Natural = 0,
     contributions: bool = False,
     plot: PathLike | None = None,

@@ -29,6 +29,7 @@ from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_o
 from ..components import registry
 from ..components.external import Outcome
 from ..components.features import Feature
+from ..components.registry import MetricLike
 from ..evaluation.comparison.choices import EQUAL, SINGLE, START
 from ..nbest.findings import overlap_finding, range_findings
 from ..nbest.model import NBest, digest, taken, without_texts, write_nbest
@@ -75,7 +76,7 @@ rows of the test lists."""
 @arguments.checked
 def replicate(
     lists: ListsLike,
-    metric: str | Metric,
+    metric: MetricLike,
     *,
     replicas: int,
     out_dir: PathLike,

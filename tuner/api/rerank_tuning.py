@@ -18,7 +18,7 @@ from ..base import arguments
 from ..base.context import Progress, using
 from ..base.errors import ConfigError, InputError, counted
 from ..base.files import write_text
-from ..base.frames import Frame
+from ..base.frames import Frame, Framed
 from ..base.json_toml import to_json
 from ..base.numbers import Positive
 from ..base.options import files as files_of
@@ -27,6 +27,7 @@ from ..base.tables import Table, preformatted
 from ..base.warn import notice, notices_once, warn, warn_of
 from ..components import registry
 from ..components.external import Outcome, Scores
+from ..components.registry import MetricLike
 from ..evaluation.comparison.choices import (
     EQUAL,
     FIRST,
@@ -68,7 +69,7 @@ _JOINING = ("debpe", "spm-decode")
 
 
 @dataclass(frozen=True, eq=False)
-class RerankTuned:
+class RerankTuned(Framed):
     """Tuned weights and the output that they choose; `rerank-tune` prints its `str()`.
 
     Parameters
@@ -86,6 +87,15 @@ class RerankTuned:
     lines: tuple[str, ...] = field(repr=False)
     compared: Report | None = field(repr=False)
     columns: FrameColumns | None = field(default=None, repr=False)
+
+    @property
+    def frame_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each choice and metric of the comparison; without one, the weights."""
+        return (self.replicas if self.compared is None else self.compared).frame_rows
+
+    def to_frame(self, like: Any = None) -> Any:
+        """Return a data frame, of the kind tuned on; see `Report.to_frame`."""
+        return super().to_frame(like or (self.columns and self.columns.library))
 
     def _repr_html_(self) -> str:
         """Return verdict and tables as a notebook shows them."""
@@ -154,11 +164,11 @@ class RerankTuned:
 @notices_once()
 def rerank_tune(
     lists: ListsLike,
-    metric: str | Metric,
+    metric: MetricLike,
     *,
     test: ListsLike,
     out_dir: PathLike | None = None,
-    also: Sequence[str | Metric] = (),
+    also: Sequence[MetricLike] = (),
     test_scores: Mapping[str, Files] | None = None,
     test_answers: Files = (),
     replicas: Positive = 5,
@@ -345,7 +355,7 @@ def _choice_names(baselines: Mapping[str, Chosen]) -> list[str]:
 def _compared(
     folder: Path,
     baselines: Mapping[str, Chosen],
-    judges: Sequence[str | Metric],
+    judges: Sequence[MetricLike],
     counted: Sequence[Counted],
     lists: Lists,
     processors: int,
@@ -360,7 +370,7 @@ def _compared(
     return compare(
         {TUNED: folder, **{name: baselines[name].text for name in names}},
         TestSet(links=sets, statistics=tuple(counted)),
-        metric=judges,
+        metric=[each if isinstance(each, str) else registry.metric(each) for each in judges],
         annotator=lists.annotator,
         annotation_cache=lists.annotation_cache,
         threads=processors,

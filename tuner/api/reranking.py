@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Metric, Texts
 
 from ..base import arguments, errors
 from ..base.context import Progress, using
+from ..base.frames import Framed
 from ..base.numbers import NonNegative, Positive
+from ..base.tables import aligned, preformatted
 from ..base.warn import notice, warn, warn_of, warnings_so_far
 from ..components import registry
+from ..components.registry import MetricLike
 from ..nbest.check import length_order
 from ..nbest.findings import range_findings
 from ..nbest.model import NBest, finite_feature, highest, model_scores
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..texts.mbr import by_model, expected_scores
-from ..weights.feature_weights import FeatureWeights
+from ..weights.feature_weights import MOST_SHOWN, FeatureWeights
 from ..weights.moses_ini import NEVER_TUNED
 from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
 from .optimizing import Start, WeightsLike, as_weights
@@ -31,7 +36,7 @@ from .texts import preparing
 
 
 @dataclass(frozen=True, eq=False)
-class Reranked:
+class Reranked(Framed):
     """The hypothesis chosen for each segment.
 
     Parameters
@@ -70,6 +75,18 @@ class Reranked:
     def __repr__(self) -> str:
         first = f", first={self.lines[0][:60]!r}" if self.lines else ""
         return f"Reranked(segments={len(self.lines)}{first})"
+
+    def _repr_html_(self) -> str:
+        """Return the first of them as a notebook shows it."""
+        pairs = zip(self.ids[:MOST_SHOWN], self.lines, strict=False)
+        rows = [[name, line[:60]] for name, line in pairs]
+        title = f"{errors.counted(len(self.lines), 'segment')}, the first {len(rows)}:"
+        return preformatted(f"{title}\n{aligned(['id', 'chosen'], rows)}")
+
+    @property
+    def frame_rows(self) -> list[dict[str, Any]]:
+        """A row for each segment, as `as_json` returns it."""
+        return self.as_json()
 
     @cached_property
     def _originals(self) -> tuple[Original, ...] | None:
@@ -140,7 +157,8 @@ class Mbr:
     Parameters
     ----------
     metric
-        A metric of tokens; it needs no word alignments or parses.
+        A metric of tokens; it needs no word alignments or parses. In Python also a matrix for each
+        segment, (N, N): entry [i, j] is the utility of the i-th hypothesis if the j-th is right.
     temperature : T
         Minimum Bayes risk: as a reference, a hypothesis counts by the softmax of T times its model
         score, under the weights or, without weights, as in the list. Default: all count alike.
@@ -153,7 +171,7 @@ class Mbr:
         statistics, which is fast for BLEU and chrF on lists of any length.
     """
 
-    metric: str | Metric
+    metric: Any
     temperature: NonNegative | None = None
     size: Positive | None = None
     average: Literal["scores", "statistics"] = "scores"
@@ -175,9 +193,10 @@ def rerank(
     lists: ListsLike,
     weights: WeightsLike | None = None,
     *,
+    by: str | None = None,
     missing_features: Literal["refuse", "zero"] = "refuse",
-    mbr: str | Metric | Mbr | None = None,
-    oracle_metric: str | Metric | None = None,
+    mbr: MetricLike | Mbr | Sequence[Any] | NDArray[Any] | None = None,
+    oracle_metric: MetricLike | None = None,
     progress: Progress | None = None,
 ) -> Reranked:
     """Choose the best hypothesis of each segment, the first in the list if several are equal.
@@ -189,6 +208,8 @@ def rerank(
     weights
         Weights: a file (our JSON, whose length penalty is applied, a moses.ini, or a runN.dense of
         mert-moses.pl); in Python also weights by name, or the result of `optimize`.
+    by : NAME
+        Choose by this feature alone, -NAME by the lowest; the others need no weights.
     missing_features
         What happens if the lists lack a feature that has a weight other than 0: an error, or its
         value is 0. Lists with sparse features may always lack some.
@@ -223,8 +244,16 @@ def rerank(
     if mbr is not None and metric is not None:
         raise ValueError("mbr and oracle_metric choose by different things; give one of them")
     how = mbr if mbr is None or isinstance(mbr, Mbr) else Mbr(mbr)
-    judge = None if how is None else registry.metric(how.metric)
-    start, nbest_lists = as_weights(weights), as_lists(lists)
+    judge: Metric | list[FloatArray] | None = None
+    if how is not None:
+        of_utilities = not isinstance(how.metric, str) and hasattr(how.metric, "__len__")
+        judge = list(map(_matrix, how.metric)) if of_utilities else registry.metric(how.metric)
+    if by is not None and weights is not None:
+        raise ValueError("weights and by choose by different things; give one of them")
+    nbest_lists = as_lists(lists)
+    if by is not None:
+        weights = _only(by, nbest_lists.nbest)
+    start = as_weights(weights)
     if nbest_lists.missing is None and start.rule != "error" and start.weights is not None:
         wanted = tuple(name for name, size in start.weights.names if size == 1)
         nbest_lists = replace(nbest_lists, missing=start.rule, wanted=wanted)
@@ -246,15 +275,53 @@ def rerank(
     return replace(reranked, scores=None if scores is None else scores[best], lists=nbest_lists)
 
 
+def _only(by: str, nbest: NBest) -> FeatureWeights:
+    """Return the weights that choose by one feature."""
+    names = dict(nbest.feature_names)
+    name = by if by in names else by.removeprefix("-")
+    if names.get(name) != 1:
+        raise errors.InputError(
+            f"the lists have no feature '{by}' of one value{errors.suggest(by, names)}"
+        )
+    zeros = {name: (0.0,) * size for name, size in names.items()}
+    return FeatureWeights({**zeros, name: (1.0 if name == by else -1.0,)})
+
+
+def _matrix(utilities: ArrayLike) -> FloatArray:
+    return np.asarray(utilities, dtype=np.float64)
+
+
+def _expected_utility(matrices: list[FloatArray], nbest: NBest, weights: FloatArray) -> FloatArray:
+    """Return (H,) the mean utility of each hypothesis over those of its segment."""
+    if len(matrices) != len(nbest):
+        raise ValueError(
+            f"{errors.counted(len(matrices), 'matrix')} of utilities for "
+            f"{errors.counted(len(nbest), 'segment')}; give one for each, in their order"
+        )
+    parts = []
+    for begin, end, matrix, name in zip(
+        nbest.offsets[:-1], nbest.offsets[1:], matrices, nbest.names, strict=True
+    ):
+        size = end - begin
+        places = nbest.ranks[begin:end] - 1 if len(nbest.ranks) else np.arange(size)
+        if matrix.shape != (len(matrix),) * 2 or len(matrix) <= places.max() or len(matrix) < size:
+            raise ValueError(
+                f"segment {name}: utilities of shape {matrix.shape}; the list has "
+                f"{errors.counted(int(size), 'hypothesis')}, so give ({size}, {size})"
+            )
+        parts.append(matrix[np.ix_(places, places)] @ weights[begin:end])
+    return finite_feature("mbr", np.concatenate(parts), nbest)
+
+
 def _expected(
-    mbr: Mbr, metric: Metric, lists: PreparedLists, scores: FloatArray | None
+    mbr: Mbr, metric: Metric | list[FloatArray], lists: PreparedLists, scores: FloatArray | None
 ) -> FloatArray:
     """Return (H,) expected scores, such that higher is better.
 
     Parameters
     ----------
     metric
-        The metric of `mbr`.
+        The metric of `mbr`, or its matrices.
     scores : (H,) float64 or None
         Model scores under the weights, if any.
 
@@ -275,6 +342,8 @@ def _expected(
                 "those of these lists differ; give weights, or no temperature"
             )
     weights = by_model(nbest.offsets, scores, temperature=mbr.temperature, size=mbr.size)
+    if isinstance(metric, list):
+        return _expected_utility(metric, nbest, weights)
     expected = expected_scores(
         metric, lists.scored.texts, nbest.offsets, weights, average=mbr.average
     )

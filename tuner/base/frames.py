@@ -33,6 +33,54 @@ def is_frame(value: Any) -> bool:
     return library in _LIBRARIES and library in sys.modules and hasattr(value, "columns")
 
 
+def frame_of(rows: Sequence[Mapping[str, Any]], like: Any = None) -> Any:
+    """Return a data frame with these rows; lists and mappings within them are left out.
+
+    Parameters
+    ----------
+    like
+        A frame of the kind to return, or the name of its library: polars, pandas, pyarrow, dict.
+        Default: the library that is loaded; a dict of columns if there is none.
+    """
+    names = dict.fromkeys(key for row in rows for key in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    nested = (list, tuple, Mapping)
+    columns = {
+        name: values
+        for name, values in columns.items()
+        if not any(isinstance(value, nested) for value in values)
+    }
+    if like is None:
+        like = next((library for library in _LIBRARIES[:3] if library in sys.modules), "dict")
+    if isinstance(like, Mapping) or (isinstance(like, str) and like == "dict"):
+        return columns
+    import narwhals  # noqa: PLC0415  start-up time
+
+    if not isinstance(like, str):
+        like = narwhals.from_native(like, eager_only=True).implementation
+    return narwhals.from_dict(columns, backend=like).to_native()
+
+
+class Framed:
+    """A result that is a data frame too."""
+
+    @property
+    def frame_rows(self) -> Sequence[Mapping[str, Any]]:
+        """The rows of the frame."""
+        raise NotImplementedError
+
+    def to_frame(self, like: Any = None) -> Any:
+        """Return a data frame of the result.
+
+        Parameters
+        ----------
+        like
+            A frame of the kind to return, or the name of its library: `"polars"`, `"pandas"`,
+            `"pyarrow"`, `"dict"`. Default: the library that is loaded, else a dict of columns.
+        """
+        return frame_of(self.frame_rows, like)
+
+
 def _is_column(value: Any) -> bool:
     return isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
 
@@ -77,6 +125,12 @@ class Frame:
 
         native: Any = value
         return cls(narwhals.from_native(native, eager_only=True), where)
+
+    @property
+    def library(self) -> str:
+        """The name of its library, or `dict`."""
+        is_plain = isinstance(self.columns, Mapping)
+        return "dict" if is_plain else str(self.columns.implementation.value)
 
     @property
     def names(self) -> list[str]:

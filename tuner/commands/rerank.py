@@ -23,7 +23,7 @@ RERANK = "tuner.api.reranking.rerank"
 @click.command(cls=Command)
 @options("tuner.api.lists.Lists", "paths", paths={"type": str, "metavar": "FILE"})
 @_groups.graphs
-@options(RERANK, "weights missing_features")
+@options(RERANK, "weights by missing_features")
 @click.option(
     "--mbr",
     metavar="METRIC",
@@ -79,8 +79,8 @@ def command(
         values["ids"],
         [*values["paths"], *values["graphs"], ""][0],
     )
-    if values["weights"] is None and values["oracle_metric"] is None and mbr is None:
-        raise click.UsageError("give --weights, or --mbr or --oracle with a metric")
+    if not any(values[name] for name in ("weights", "by", "oracle_metric")) and mbr is None:
+        raise click.UsageError("give --weights, --by, or --mbr or --oracle with a metric")
     if values["oracle_metric"] is None:
         _groups.refuse(("refs", "ref_links", "annotator"), "goes with --oracle")
         if not values["features"]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
@@ -99,6 +101,45 @@ class Scores(MeanOfScores):
         values = batch.outcomes.get(self.signature)
         if values is None:
             raise InputError("metric scores: these hypotheses are from no n-best list with scores")
+        return np.column_stack([values, np.ones(len(values))])
+
+
+@dataclass(frozen=True)
+class Function(MeanOfScores):
+    """Averages what a function of Python returns for each hypothesis; more is better.
+
+    Parameters
+    ----------
+    function
+        Takes the text of a hypothesis, tokens separated by spaces, and a list of its references.
+    """
+
+    function: Callable[[str, list[str]], float]
+
+    source: ClassVar[str] = "the function"
+    reads_references: ClassVar[bool] = False
+
+    @property
+    def signature(self) -> str:
+        """The name of the function."""
+        return f"function:{getattr(self.function, '__qualname__', 'function')}"
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2)."""
+        values = []
+        bounds = zip(pairwise(batch.offsets), pairwise(batch.reference_offsets), strict=True)
+        for (first, last), (first_reference, last_reference) in bounds:
+            references = [
+                " ".join(batch.references.words(k)) for k in range(first_reference, last_reference)
+            ]
+            for row in range(first, last):
+                value = float(self.function(" ".join(batch.hypotheses.words(row)), references))
+                if not math.isfinite(value):
+                    raise InputError(
+                        f"metric {self.signature} is {value} for hypothesis {row - first + 1} of "
+                        f"a segment, expected a finite number"
+                    )
+                values.append(value)
         return np.column_stack([values, np.ones(len(values))])
 
 

@@ -70,7 +70,11 @@ aligner: Callable[..., Aligner] = partial(build, "aligner")
 decoder = partial(build, "decoder")
 
 
-def metric(text: str | Metric) -> Metric:
+MetricLike = str | Metric | Callable[..., float]
+"""A metric as public functions take it."""
+
+
+def metric(text: MetricLike) -> Metric:
     """Return the metric written `name`, `name:option=value,...` or as a formula.
 
     Parameters
@@ -80,7 +84,9 @@ def metric(text: str | Metric) -> Metric:
         `scores:FILE`, `command:PROGRAM ARGUMENTS`, `command+links:...` or `comet:MODEL`. A text
         that begins with `command:` is one command. A text that begins with `scores:` or `comet:`
         is a formula if an operator follows; put names with spaces, brackets, `*` or `+` in quotes.
-        A metric object is returned unchanged. `portmert metrics` lists all names.
+        A metric object is returned unchanged. A function that takes the text of a hypothesis and
+        a list of its references, and returns a number, more is better, becomes the mean of it.
+        `portmert metrics` lists all names.
 
     Raises
     ------
@@ -97,11 +103,8 @@ def metric(text: str | Metric) -> Metric:
         ...
     portmert.tuner.base.errors.ConfigError: unknown metric 'prt'; did you mean 'port'?
     """
-    if isinstance(text, Metric):
-        families.check_name("metric", text)
-        return text
     if not isinstance(text, str):
-        raise TypeError(f"a metric is a name, a formula or an object, found {text!r:.60}")
+        return _of_object(text)
     if re.match(r"[.~]*/", text):
         raise errors.ConfigError(
             f"unknown metric '{text}'; a program is written command:{text}, a file of scores "
@@ -163,10 +166,24 @@ def label(metric: Metric) -> str:
     return metric.name() if is_default else metric.signature
 
 
-def labelled(metrics: str | Metric | Iterable[str | Metric]) -> dict[str, Metric]:
+def _of_object(value: object) -> Metric:
+    """Return a metric that is no text."""
+    if isinstance(value, Metric):
+        families.check_name("metric", value)
+        return value
+    if not callable(value):
+        raise TypeError(f"a metric is a name, a formula or an object, found {value!r:.60}")
+    from .external import Function  # noqa: PLC0415  start-up time
+
+    return Function(value)
+
+
+def labelled(metrics: MetricLike | Iterable[MetricLike]) -> dict[str, Metric]:
     """Return metrics by their names in tables: as they are written, an object by its `label`."""
-    several = [metrics] if isinstance(metrics, str | Metric) else metrics
-    return {text if isinstance(text, str) else label(text): metric(text) for text in several}
+    is_one = isinstance(metrics, str) or not isinstance(metrics, Iterable)
+    several: Any = [metrics] if is_one else metrics
+    pairs = [(text, metric(text)) for text in several]
+    return {text if isinstance(text, str) else label(each): each for text, each in pairs}
 
 
 def _canonical(text: str) -> str:

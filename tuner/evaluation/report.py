@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..base.frames import Framed
 from ..base.tables import Form, Table, preformatted
 from ..base.warn import left_out_so_far, warnings_so_far
 from ..families import provided
@@ -12,7 +13,7 @@ from .document import Chart, Document, text
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(Framed):
     """The result of a command, in every form. The command prints its `str()`.
 
     Parameters
@@ -34,6 +35,16 @@ class Report:
     form: Form = field(default="text", repr=False)
     warnings: Sequence[str] = field(default_factory=warnings_so_far, repr=False)
     left_out: int = field(default_factory=left_out_so_far, repr=False)
+
+    @property
+    def frame_rows(self) -> Sequence[Mapping[str, Any]]:
+        """The rows of the main table of the results: the scores, or the first list of rows."""
+        tables = {
+            key: rows
+            for key, rows in self.document.items()
+            if isinstance(rows, list) and rows and all(isinstance(row, Mapping) for row in rows)
+        }
+        return tables.get("scores") or next(iter(tables.values()), [])
 
     @property
     def headlines(self) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ class FrameColumns:
     index: str | None = None
     text: str | None = None
     missing: Missing = "error"
+    library: str = "dict"
 
 
 def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str]) -> NBest:

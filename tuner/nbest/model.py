@@ -24,7 +24,7 @@ from portmert.metrics._base import (
 )
 
 from ..base import errors, files
-from ..weights.feature_weights import FeatureNames, FeatureWeights
+from ..weights.feature_weights import MOST_SHOWN, FeatureNames, FeatureWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +101,15 @@ class NBest:
         return values[0], values[1]
 
     def __repr__(self) -> str:
-        names = " ".join(name for name, _ in self.feature_names)
-        return f"NBest(segments={len(self)}, hypotheses={len(self.texts)}, features={names})"
+        return f"NBest({self.described})"
+
+    @property
+    def described(self) -> str:
+        """Their numbers and features, in a line."""
+        names = [name for name, _ in self.feature_names]
+        more = [f"and {len(names) - MOST_SHOWN} more"] if len(names) > MOST_SHOWN else []
+        features = " ".join([*names[:MOST_SHOWN], *more])
+        return f"segments={len(self)}, hypotheses={len(self.features)}, features={features}"
 
 
 @dataclass(frozen=True, eq=False)

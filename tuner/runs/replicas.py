@@ -27,6 +27,7 @@ from portmert.metrics._display import NOTHING
 
 from ..base import files, streams, tables
 from ..base.errors import counted
+from ..base.frames import Framed
 from ..base.json_toml import plain
 from ..base.samples import deviation
 from ..base.threads import Team
@@ -62,7 +63,7 @@ class Chosen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Replicas:
+class Replicas(Framed):
     """The result of several tunings; `str()` of it is a table of their scores.
 
     Parameters
@@ -110,6 +111,11 @@ class Replicas:
     def as_json(self) -> dict[str, Any]:
         """Return the content of result.json."""
         return self.document
+
+    @property
+    def frame_rows(self) -> Sequence[Mapping[str, Any]]:
+        """A row for each averaged weight, with what it does in the lists."""
+        return [row._asdict() for row in self.contributions] or self.weights.frame_rows
 
     @property
     def weights_table(self) -> tables.Table:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from portmert.metrics._base import FloatArray, Metric
 from portmert.metrics._display import NOTHING, Rated
 
 from ..base import tables
 from ..base.errors import counted
+from ..base.frames import Framed
 from ..base.json_toml import to_json
 from ..weights.feature_weights import FeatureWeights, TunedOn, value_labels
 from . import contributions
@@ -100,7 +102,7 @@ class OtherScore(Rated):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Optimized(Rated):
+class Optimized(Rated, Framed):
     """Tuned weights and their scores.
 
     All scores are on the metric's own scale. A search sets what it knows; `optimize` adds
@@ -187,6 +189,11 @@ class Optimized(Rated):
     def _repr_html_(self) -> str:
         """Return the summary as a notebook shows it."""
         return tables.preformatted("\n".join(self.summary))
+
+    @property
+    def frame_rows(self) -> list[dict[str, Any]]:
+        """A row for each weight, with what it does in the lists."""
+        return [row._asdict() for row in self.contributions] or self.weights.frame_rows
 
     @property
     def vector(self) -> FloatArray:

@@ -15,12 +15,15 @@ from portmert.metrics._base import FloatArray
 
 from ..base.errors import InputError, counted, suggest
 from ..base.files import TextFile, called, read_lines
+from ..base.frames import Framed
 from ..base.json_toml import parse_json, to_json
 from ..base.numbers import FINITE, bounded, parse_number
 from .moses_ini import MosesIni
 
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
+MOST_SHOWN = 8
+"""Weights that a notebook shows."""
 
 
 def value_labels(names: FeatureNames) -> list[str]:
@@ -41,8 +44,8 @@ def columns_by_name(names: Iterable[tuple[str, int]]) -> dict[str, slice]:
     return columns
 
 
-@dataclass(frozen=True)
-class FeatureWeights:
+@dataclass(frozen=True, repr=False)
+class FeatureWeights(Framed):
     """Feature weights by name; a feature has one weight for each of its values.
 
     All weights are finite and not too large to calculate with (`base.numbers`). Names keep the
@@ -56,6 +59,21 @@ class FeatureWeights:
             for number in numbers:
                 if not math.isfinite(bounded(number)):
                     raise InputError(f"weight of {name} is {number}; weights must be {FINITE}")
+
+    def __repr__(self) -> str:
+        labels = value_labels(self.names)
+        numbers = [number for row in self.values.values() for number in row]
+        shown = zip(labels[:MOST_SHOWN], numbers, strict=False)
+        more = [f"{len(labels) - MOST_SHOWN} more"] if len(labels) > MOST_SHOWN else []
+        texts = ", ".join([*(f"{label}={number:.4g}" for label, number in shown), *more])
+        return f"FeatureWeights({texts})"
+
+    @property
+    def frame_rows(self) -> list[dict[str, Any]]:
+        """A row for each value of a feature."""
+        numbers = [number for row in self.values.values() for number in row]
+        pairs = zip(value_labels(self.names), numbers, strict=True)
+        return [{"feature": label, "weight": number} for label, number in pairs]
 
     @property
     def names(self) -> FeatureNames:

@@ -304,3 +304,102 @@ def test_outcomes_are_metrics_of_crossval():
     ).document
     unseen = {row["system"]: row["score"] for row in document["scores"]}
     assert unseen["mert:restarts=1"] > unseen["first"]
+
+
+def test_results_are_frames_of_the_kind_that_came_in(make):
+    dev, test = make(columns_of(1)), make(columns_of(2))
+    run = portmert.rerank_tune(
+        lists_of(dev), "right", test=lists_of(test), replicas=1, optimizer="mert:restarts=1"
+    )
+    compared = run.to_frame()
+    assert type(compared) is type(dev)
+    systems = np.asarray(compared["system"]).tolist()
+    assert {"tuned", "averaged", "first", "oracle"} <= set(systems)
+    scores = np.asarray(compared["score"], dtype=float)
+    assert scores[systems.index("oracle")] == max(scores)
+    weights = run.replicas.to_frame(dev)
+    assert np.asarray(weights["name"]).tolist() == ["judge", "-ppl"]
+    values = np.asarray(weights["weight"], dtype=float).tolist()
+    assert [[value] for value in values] == [
+        [*row] for row in run.replicas.weights.values.values()
+    ]
+
+
+def test_frames_of_other_results_and_long_results_are_short():
+    records = [
+        {"id": n, "text": f"w{n} {k}", "features": {f"F{j}": float(j * k) for j in range(40)}}
+        for n in range(9)
+        for k in range(2)
+    ]
+    lists = portmert.Lists.from_records(records)
+    weights = portmert.FeatureWeights.of({f"F{j}": float(j) for j in range(40)})
+    chosen = portmert.rerank(lists, weights)
+    rows = chosen.to_frame("dict")
+    assert rows["text"] == [f"w{n} 1" for n in range(9)]
+    assert weights.to_frame("dict")["weight"] == [float(j) for j in range(40)]
+    shown = (lists, lists.nbest, weights, chosen)
+    assert max(len(repr(each)) for each in shown) < 160
+    assert "32 more" in repr(weights)
+    assert "9 segments, the first 8" in chosen._repr_html_()
+
+
+def exclamations(text):
+    return text.count("!")
+
+
+def test_functions_are_metrics_and_features():
+    records = [
+        {"id": n, "text": f"a{n} {mark}\n", "features": {"F": float(k)}}
+        for n in range(30)
+        for k, mark in enumerate(("!", "? !!", "c"))
+    ]
+    lists = portmert.Lists.from_records(records, refs=[["? !!"] * 30])
+
+    def matches(text, references):
+        return float(text.endswith(references[0]))
+
+    featured = lists.with_feature("marks", exclamations)
+    assert featured.nbest.features[:3].tolist() == [[0.0, 1.0], [1.0, 2.0], [2.0, 0.0]]
+    found = portmert.optimize(featured, matches, optimizer="mert:restarts=1")
+    assert found.score == 1.0
+    assert "matches" in found.signature
+    with pytest.raises(InputError, match="is nan for hypothesis 1 of a segment"):
+        portmert.optimize(featured, lambda *_: float("nan"))
+    with pytest.raises(TypeError, match="metric is 3"):
+        portmert.optimize(featured, 3)
+
+
+def test_a_matrix_of_utilities_chooses_and_one_feature_needs_no_weights_of_others():
+    records = [
+        {"id": n, "text": f"{n} {k}", "features": {"F": float(k == 1), "G": 1.0 * k}}
+        for n in range(2)
+        for k in range(3)
+    ]
+    lists = portmert.Lists.from_records(records)
+    # The rows' means are 1/3, 2, 1; then 3, 0, 0.
+    utilities = [[[1, 0, 0], [2, 2, 2], [1, 1, 1]], [[3, 3, 3], [0, 0, 0], [0, 0, 0]]]
+    assert portmert.rerank(lists, mbr=utilities).lines == ("0 1", "1 0")
+    assert portmert.rerank(lists, mbr=np.array(utilities)).lines == ("0 1", "1 0")
+    with pytest.raises(ValueError, match=r"1 matrix of utilities for 2 segments"):
+        portmert.rerank(lists, mbr=utilities[:1])
+    with pytest.raises(ValueError, match=r"segment 0: utilities of shape \(2, 2\); .* \(3, 3\)"):
+        portmert.rerank(lists, mbr=[np.eye(2), np.eye(3)])
+    assert portmert.rerank(lists, by="G").lines == ("0 2", "1 2")
+    assert portmert.rerank(lists, by="-G").lines == ("0 0", "1 0")
+    assert portmert.rerank(lists, by="F").lines == ("0 1", "1 1")
+    with pytest.raises(InputError, match="no feature 'H' of one value"):
+        portmert.rerank(lists, by="H")
+
+
+def test_lists_say_what_looks_wrong_and_results_repeat_it():
+    columns = columns_of()
+    columns["copy"] = [3 * value for value in columns["judge"]]
+    columns["judge"][5] = None
+    columns["err"] = columns.pop("right")
+    lists = lists_of(columns, features=[*FEATURES, "copy"], outcomes=["err"], missing="drop")
+    said = "\n".join(lists.findings)
+    assert "1 hypothesis left out, where values are missing: judge (1)" in said
+    assert "feature copy is a copy of judge" in said
+    assert "err sounds as if less were better" in said
+    warnings = portmert.optimize(lists, "-err", optimizer="mert:restarts=1").warnings
+    assert "1 hypothesis left out, where values are missing: judge (1)" in warnings
