@@ -63,7 +63,7 @@ def exact_both_kinds(metric, first, second):
     count = len(sampled[0][0])
     means = [[sum(run[b] for run in s) / len(s) for b in range(count)] for s in sampled]
     of_segments = statistics.pvariance([y - x for x, y in zip(*means, strict=True)])
-    parts = []
+    parts, of_outputs = [], of_segments
     for system, (run_scores, mean) in enumerate(zip(scores, means, strict=True)):
         runs = len(run_scores)
         if runs == 1:
@@ -73,6 +73,8 @@ def exact_both_kinds(metric, first, second):
             drift = statistics.pvariance([x - y for x, y in zip(run, mean, strict=True)])
             of_segments -= drift / (runs - 1) / runs
     parts.append((max(of_segments, 0), segments - 1))
+    if sum(part for part, _ in parts) < of_outputs:
+        parts = [(of_outputs, segments - 1)]
     variance = sum(part for part, _ in parts)
     free = variance**2 / sum(part**2 / n for part, n in parts)
     t = (statistics.mean(scores[1]) - statistics.mean(scores[0])) / variance**0.5

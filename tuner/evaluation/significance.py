@@ -629,7 +629,8 @@ def _t_test(
     and the interaction of this tuning with these segments. The variance over replicas contains
     the last two. The variance of bootstrapped means contains the first and a share of the third.
     That share is estimated from how far replicas drift apart from sample to sample, and
-    subtracted. A system with one replica adds no variance of tuning.
+    subtracted. A system with one replica adds no variance of tuning. The sum is never below the
+    variance of the bootstrapped difference: few replicas may have equal scores by chance.
 
     Parameters
     ----------
@@ -662,7 +663,7 @@ def _t_test(
     free_units: float = max(units - 1, 1)
     if of_groups is not None:
         of_segments, free_units = of_groups.error**2, of_groups.degrees
-    of_tuning = []
+    of_tuning, of_outputs = [], of_segments
     for (scores, sampled), mean in zip(systems, means, strict=True):
         free = len(scores) - 1
         if free and len(mean) > 1:
@@ -671,6 +672,8 @@ def _t_test(
             drift = np.var(sampled - mean, axis=1, ddof=1)
             of_segments -= float(drift.sum()) / free / len(scores)
     parts = [(max(of_segments, 0.0), free_units), *of_tuning]
+    if sum(part for part, _ in parts) < of_outputs:
+        parts = [(of_outputs, free_units)]
     variance = sum(part for part, _ in parts)
     if variance <= TIE**2:
         return None

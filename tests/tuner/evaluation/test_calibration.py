@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from scipy.stats import kstest
+from scipy.stats import t as student
 
+from portmert.tuner.evaluation.significance import _t_test
 from research.calibration import TESTS, calibrated, covering, estimated
 from research.group_tests import Setting
 from research.group_tests import counted as alarms_and_coverage
@@ -59,3 +61,26 @@ def test_groups_raise_no_false_alarms(metric):
     alarms, covered = alarms_and_coverage(setting, runs=150, samples=99)
     assert alarms <= 0.05 + 4 * (0.05 * 0.95 / 150) ** 0.5
     assert covered >= 0.95 - 4 * (0.05 * 0.95 / 150) ** 0.5
+
+
+@pytest.mark.parametrize("replicas", [2, 3, 5])
+def test_averages_of_replicas_are_as_uncertain_as_their_outputs(replicas):
+    """400 cases without a true difference: coverage, and intervals at least of one pair's width.
+
+    The luck of tuning is small and that of segments large, so a subtraction of the share of both
+    may leave less than the paired difference varies.
+    """
+    rng, segments, covered = np.random.default_rng(replicas), 150, 0
+    times = rng.multinomial(segments, np.full(segments, 1 / segments), size=300).T / segments
+    for _ in range(400):
+        baseline = 0.3 * rng.standard_normal(segments)
+        tuned = baseline + 0.3 * rng.standard_normal(segments)
+        luck = 0.02 * rng.standard_normal((replicas, 1))
+        outputs = tuned + luck + 0.25 * rng.standard_normal((replicas, segments))
+        pair = [(rows.mean(axis=1), rows @ times) for rows in (baseline[None], outputs)]
+        difference = outputs.mean() - baseline.mean()
+        _, error, degrees, _ = _t_test(difference, pair, segments)
+        paired = np.std((outputs.mean(axis=0) - baseline) @ times, ddof=1)
+        assert error >= paired * (1 - 1e-9)
+        covered += abs(difference) <= student.ppf(0.975, degrees) * error
+    assert 0.93 <= covered / 400 <= 0.98
