@@ -1,4 +1,4 @@
-"""Error rates: WER, CER, CDER, PER, MER, WIL.
+"""Error rates: WER, CER, CDER, PER, MER, WIL, SER, and exact matches.
 
 Formulas in docs/metrics/edits.md.
 """
@@ -257,6 +257,52 @@ class Wil(_EqualWords):
     def score(self, stats: FloatArray) -> FloatArray:
         """Return the rate, 0 to 1, for stats (..., 4)."""
         return 1.0 - _preserved(stats)
+
+
+@dataclass(frozen=True)
+class ExactMatch(Metric):
+    """Computes the share of hypotheses that equal a reference, word for word."""
+
+    source: ClassVar[str] = "SQuAD, Rajpurkar et al., EMNLP 2016 (without its normalisation)"
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """1 for an equal reference, and 1 for the hypothesis."""
+        return ("correct", "segments")
+
+    def stats(self, batch: Batch) -> FloatArray:
+        """Return (H, 2) counts in the order of `stat_names`."""
+
+        def stats(single: Batch) -> FloatArray:
+            distances = edit_distances(_shared.segments_of(single), False)  # noqa: FBT003
+            return np.column_stack([distances == 0.0, np.ones(len(distances))])
+
+        return _shared.best_reference(batch, stats, lambda rows: rows[:, 0])
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the share, 0 to 1, for stats (..., 2)."""
+        return _shared.quotient(stats[..., 0], stats[..., 1])
+
+    def parts(self, stats: FloatArray) -> dict[str, float]:
+        """Return the counts of stats (2,), and the rate of errors if the score is one."""
+        rate = {} if self.higher_is_better else {"rate": float(self.score(stats))}
+        return rate | _shared.named(self.stat_names, stats)
+
+
+@dataclass(frozen=True)
+class Ser(ExactMatch):
+    """Computes the sentence error rate, the share of hypotheses that equal no reference.
+
+    Lower is better; 0 is perfect.
+    """
+
+    higher_is_better: ClassVar[bool] = False
+    is_error_rate: ClassVar[bool] = True
+    source: ClassVar[str] = "sclite's S.Err, Kaldi's %SER"
+
+    def score(self, stats: FloatArray) -> FloatArray:
+        """Return the rate, 0 to 1, for stats (..., 2)."""
+        return _shared.quotient(stats[..., 1] - stats[..., 0], stats[..., 1])
 
 
 def _preserved(stats: FloatArray) -> FloatArray:

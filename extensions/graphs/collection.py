@@ -67,7 +67,7 @@ def files_of(paths: Iterable[Path | str]) -> list[Path | str]:
 
 
 def blocks_in(
-    paths: Iterable[Path | str], reader: GraphReader | None
+    paths: Iterable[Path | str], reader: GraphReader | None, weights: Path | None = None
 ) -> Iterator[tuple[GraphReader, Block]]:
     """Yield the text of each graph, and the reader of its format.
 
@@ -86,6 +86,7 @@ def blocks_in(
             if _LIST.match(part.data):
                 part.fail(0, f"`{part.shown()}` is an n-best list; give it as --nbest")
             reader = reader or _recognised(part)
+            reader = reader.named_by(weights) if weights else reader
             for block in reader.blocks(part):
                 named = block._replace(segment=block.segment or str(number))
                 # Files that were named for their segments are one text; other files are merged.
@@ -261,8 +262,11 @@ def read_graphs(
     paths: Iterable[Path | str],
     reader: GraphReader | None = None,
     vocabulary: Vocabulary | None = None,
+    weights: Path | None = None,
 ) -> Graphs:
     """Read graphs; a second call in the same process uses what the first one read.
+
+    A file of weights may name the features of graphs that have no names.
 
     Raises
     ------
@@ -270,7 +274,7 @@ def read_graphs(
         A file is missing, or not what it should be; the message says which line and segment.
     """
     files = tuple(files_of(paths))
-    return _read(files, reader, vocabulary, stamps(files))
+    return _read(files, reader, vocabulary, weights, stamps(files))
 
 
 @lru_cache(maxsize=4)  # those to tune on and those of a test set, or of some decodings
@@ -278,12 +282,13 @@ def _read(
     files: tuple[Path | str, ...],
     reader: GraphReader | None,
     vocabulary: Vocabulary | None,
+    weights: Path | None,
     _: tuple[tuple[int, int], ...],
 ) -> Graphs:
     columns = FeatureColumns(Vocabulary() if vocabulary is None else vocabulary)
     read = [
         (of_block, block.where, block.segment, of_block.graph(block, columns))
-        for of_block, block in blocks_in(files, reader)
+        for of_block, block in blocks_in(files, reader, weights)
     ]
     if not read:
         raise ValueError("no graph given")

@@ -11,6 +11,7 @@ import numpy as np
 
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base import programs, streams
+from portmert.tuner.base.pipes import STDIN
 from portmert.tuner.base.warn import collected_notices
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.list_source import ListSource
@@ -59,6 +60,8 @@ class BestStrings(ListSource):
         Number of strings under each weights.
     around : bool
         Whether half as many strings are added under each of some random weights around the first.
+    weights_file : Path or None
+        The file of the first weights, which may name the features.
     """
 
     paths: tuple[Path | str, ...]
@@ -66,6 +69,7 @@ class BestStrings(ListSource):
     weights: tuple[FeatureWeights, ...]
     size: int
     around: bool
+    weights_file: Path | None = None
 
     @classmethod
     def of(
@@ -78,17 +82,19 @@ class BestStrings(ListSource):
         graph_format: str,
     ) -> BestStrings:
         """Return the strings that `Lists.from_graphs` describes."""
+        file = None
         if isinstance(weights, Path | str):
+            file = None if str(weights) == STDIN else Path(weights)
             weights = read_weights(weights)
         elif isinstance(weights, Mapping):
             weights = FeatureWeights.of(weights)
         first = () if weights is None else (weights,)
-        return cls(tuple(paths), registry.graph_reader(graph_format), first, size, around)
+        return cls(tuple(paths), registry.graph_reader(graph_format), first, size, around, file)
 
     @property
     def graphs(self) -> Graphs:
         """The graphs; they are read once."""
-        return read_graphs(self.paths, self.reader)
+        return read_graphs(self.paths, self.reader, weights=self.weights_file)
 
     @property
     def content(self) -> tuple[Any, ...]:

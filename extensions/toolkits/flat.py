@@ -8,14 +8,16 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.tuner.base import options
-from portmert.tuner.base.errors import ConfigError, InputError, counted
+from portmert.tuner.base.errors import ConfigError, InputError, counted, shown
 from portmert.tuner.base.numbers import parse_number
 from portmert.tuner.nbest.readers._base import Reader
 from portmert.tuner.nbest.records import Hypothesis, ListFile
 
 _BETWEEN = re.compile(r"\t|(?:^|(?<= ))\|\|\|(?= |$)")
 _WITH_ID = re.compile(r"[0-9]{1,9} \|\|\|(?: (?:(?!\|\|\|).)*)?")
-_ROLES = {"id", "text", "links", "-"}
+_ROLES = {"id", "text", "links", "features", "-"}
+_NAMED = re.compile(r"(\S+?)(?:=|: )\s*([^\s=:]+)(?=\s|$)")
+"""A feature as `name=value` or `name: value`."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Flat(Reader):
         Names of the scores, joined by `+`. Default: F0, F1, ...
     fields
         What a line has, in order, joined by `+`: `text`, `id`, `links` (`0-0 1-1`, or soft as
-        OpenNMT-tf writes them), `-` for what is not used, or the name of a score. Default: `text`
-        and scores.
+        OpenNMT-tf writes them), `features` (`name=value` or `name: value`, as Joshua and Phrasal
+        write them), `-` for what is not used, or the name of a score. Default: `text` and scores.
     """
 
     n: Annotated[int, Ge(1)] | None = None
@@ -62,6 +64,8 @@ class Flat(Reader):
             self._check_size(file, len(lines))
         scores = [field for field in fields if field not in _ROLES]
         for number, line in enumerate(lines, 1):
+            if "id" in fields and not line.strip():
+                continue
             cells = [cell.strip(" ") for cell in _BETWEEN.split(line)] if self.fields else None
             if cells is None:
                 cells = _BETWEEN.split(line) if "id" in fields else line.split("\t")
@@ -73,6 +77,7 @@ class Flat(Reader):
                 )
             row = dict(zip(fields, cells, strict=True))
             features = {name: file.number(number, row[name], f"score {name}") for name in scores}
+            features |= _named(file, number, row.get("features", ""))
             segment = row["id"].strip() if "id" in row else (number - 1) // (self.n or 1)
             links = _links(file, number, row["links"]) if "links" in row else None
             yield Hypothesis(number, segment, row["text"], features, links=links)
@@ -123,6 +128,17 @@ class Flat(Reader):
                 f"{file.where}: {counted(lines, 'line')} with n={self.n}: "
                 f"{counted(lines // self.n, 'segment')}, the references have {segments}"
             )
+
+
+def _named(file: ListFile, line: int, text: str) -> dict[str, float]:
+    """Return the features of a field `name=value name: value`."""
+    pairs = _NAMED.findall(text)
+    if _NAMED.sub("", text).strip():
+        file.fail(line, f"'{shown(text)}', expected features as name=value or name: value")
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        file.fail_of_names(max(names, key=names.count))
+    return {name: file.number(line, value, f"feature {name}") for name, value in pairs}
 
 
 def _links(file: ListFile, line: int, text: str) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ METRICS = [pytest.param(registry.metric(name), id=name) for name in families.own
 FORMULAS = [
     pytest.param(registry.metric(text), id=text) for text in ("0.5*wer + 0.5*bleu", "1 - ter")
 ]
-ERROR_RATES = {"wer", "cer", "cder", "per", "ter", "terp", "mter", "mer", "wil"}
+ERROR_RATES = {"wer", "cer", "cder", "per", "ter", "terp", "mter", "mer", "wil", "ser"}
 LOW, HIGH = 0.25, 0.4375
 """Two scores; exact in binary."""
 
@@ -108,11 +108,11 @@ def test_score_shows_the_rate_and_keeps_the_sign_of_the_score(name):
     scores = score_texts([metric], batch, Preparation(TextPipeline()))
     rate = scores[0].rate
     assert rate == scores[0].parts["rate"]
-    assert rate == 0.25 or name in ("cer", "wil")
+    assert rate == 0.25 or name in ("cer", "ser", "wil")
     shown = as_text(scores, by_segment=True)
     assert f"{name} ↓" in shown
     assert shown.count(f"{100 * rate:.2f}") >= 2  # of the corpus and of its one segment
-    assert f"{100 * (1 - rate):.2f}" not in shown
+    assert f" {100 * (1 - rate):.2f}" not in shown
     document = as_json(scores, by_segment=True)
     for row in (document["scores"][0], document["segment_scores"][0]["scores"][0]):
         assert row["score"] == scores[0].score

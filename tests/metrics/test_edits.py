@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from portmert.metrics.edits import Cder, Cer, Mer, Per, Wer, Wil, Wip
+from portmert.metrics.edits import Cder, Cer, ExactMatch, Mer, Per, Ser, Wer, Wil, Wip
 from tests.oracles import edits as oracle
 from tests.oracles.metrics import Segment, Text
 from tests.support.examples import examples
@@ -21,6 +21,11 @@ TWINS = [
     (Mer(), lambda s: oracle.equal_word_stats(s, lambda *row: -oracle.match_error_rate(*row))),
     (Wip(), lambda s: oracle.equal_word_stats(s, oracle.preserved)),
     (Wil(), lambda s: oracle.equal_word_stats(s, oracle.preserved)),
+]
+
+TWINS += [
+    (metric, lambda s: [float(any(r.words == s.hypothesis.words for r in s.references)), 1.0])
+    for metric in (Ser(), ExactMatch())
 ]
 
 
@@ -186,6 +191,19 @@ def test_characters_and_spaces_are_those_of_jiwer(hypothesis, reference, rate):
 
 def test_without_spaces_where_words_end_does_not_matter():
     assert stats_of(Cer(spaces=False), "abc", "ab c") == [0, 3]
+
+
+def test_exact_matches_are_those_of_sclite():
+    """Four of five recognised sentences have an error: belambert/asr-evaluation issue 23."""
+    right = "a quick fox ran over the old dog"
+    wrong = ("a fox ran over the old dog", "a quack fox ran over the old dog")
+    pairs = [(right, right), (wrong[0], right), (right, wrong[0]), (wrong[1], right), (right, "")]
+    batch = batch_of([Segment(0, text(hyp), (text(ref),)) for hyp, ref in pairs])
+    total = Ser().stats(batch).sum(axis=0)
+    assert total.tolist() == [1, 5]
+    assert float(Ser().score(total)) == Ser().parts(total)["rate"] == 0.8
+    assert float(ExactMatch().score(total)) == 0.2
+    assert stats_of(Ser(), "a b", "b a", "a b") == [1, 1]
 
 
 def test_measures_of_unchanged_words():

@@ -152,11 +152,12 @@ class FeatureWeights(Framed):
 
 
 def read_weights(path: Path | str) -> FeatureWeights:
-    """Read feature weights from a file of one of three formats, recognised by its content.
+    """Read feature weights from a file of one of four formats, recognised by its content.
 
     - our JSON, `{"weights": {name: [values]}}`; other keys are ignored;
     - a moses.ini, untuned or tuned: its `[weight]` section, `Name0= v v`;
-    - a `runN.dense` of mert-moses.pl: no section, `Name0= v`, one line for each value.
+    - a `runN.dense` of mert-moses.pl: no section, `Name0= v`, one line for each value;
+    - weights of cdec or Travatar: `Name value` or `Name=value`, a line for each feature.
 
     Raises
     ------
@@ -306,33 +307,36 @@ def _from_json(text: str, where: str) -> tuple[FeatureWeights, float, TunedOn]:
 def _from_lines(lines: Sequence[tuple[int, str]], where: str, *, repeated: bool) -> FeatureWeights:
     """Read lines `Name0= v v`; `repeated`: a name may come again, with its next values."""
     values: dict[str, tuple[float, ...]] = {}
+    in_section = "" if repeated else " in [weight]"
     for number, line in lines:
         text = line.partition("#")[0].strip()
         if not text:
             continue
+        words = text.split()
+        is_pair = repeated and len(words) == 2 and "=" not in text  # as in cdec's files
+        if is_pair and parse_number(words[0]) is None:
+            text = "=".join(words)
         name, equals, numbers_text = (part.strip() for part in text.partition("="))
         if not equals or not name or len(name.split()) != 1:
             raise InputError(
                 f"{where}:{number}: '{text}' is not a weight, expected `LM0= 0.5` (a weights file "
                 f"is our JSON, a moses.ini or a runN.dense)"
             )
-        if name in values and not repeated:
-            raise InputError(f"{where}:{number}: feature {name} stands twice in [weight]")
-        numbers = []
-        for token in numbers_text.split():
-            weight = parse_number(token)
-            if weight is None:
-                raise InputError(
-                    f"{where}:{number}: weight of {name} is '{token}', expected a number"
-                )
-            if not math.isfinite(weight):
-                raise InputError(
-                    f"{where}:{number}: weight of {name} is {token}; weights must be {FINITE}"
-                )
-            numbers.append(weight)
+        if name in values and (is_pair or not repeated):
+            raise InputError(f"{where}:{number}: feature {name} stands twice{in_section}")
+        numbers = [_finite(token, name, f"{where}:{number}") for token in numbers_text.split()]
         if not numbers:
             raise InputError(f"{where}:{number}: feature {name} has no weight")
         values[name] = (*values.get(name, ()), *numbers)
     if not values:
         raise InputError(f"{where}: no weights, expected lines like `LM0= 0.5`")
     return FeatureWeights(values)
+
+
+def _finite(token: str, name: str, where: str) -> float:
+    weight = parse_number(token)
+    if weight is None:
+        raise InputError(f"{where}: weight of {name} is '{token}', expected a number")
+    if not math.isfinite(weight):
+        raise InputError(f"{where}: weight of {name} is {token}; weights must be {FINITE}")
+    return weight

@@ -10,6 +10,7 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar, NamedTuple, NoReturn
 
 from pydantic import ConfigDict
@@ -92,6 +93,10 @@ class GraphReader(Component):
     def recognises(cls, head: str) -> bool:
         """Whether the first lines of a graph can only be of this format."""
         return cls.begins.search(head) is not None
+
+    def named_by(self, weights: Path) -> GraphReader:  # noqa: ARG002  most graphs have names
+        """Return the reader with the names of features that a file of weights has."""
+        return self
 
     def blocks(self, file: Block) -> Iterator[Block]:
         """Yield the graphs of a file that holds several in the format's own way; else itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NoReturn
 
@@ -35,8 +36,8 @@ class Osgx(GraphReader):
     Parameters
     ----------
     config
-        The moses.ini, which names the features; without it they are the values of one feature,
-        `core`.
+        The moses.ini, which names the features. Default: that of `--weights`, if it is one; else
+        they are the values of one feature, `core`.
     """
 
     config: Path | None = None
@@ -44,6 +45,11 @@ class Osgx(GraphReader):
     title: ClassVar[str] = "Moses' extended search graph"
     begins: ClassVar[re.Pattern[str]] = re.compile(r"\A\d+ hyp=\d+ ")
     has_links: ClassVar[bool] = True
+
+    def named_by(self, weights: Path) -> Osgx:
+        """Return the reader with a moses.ini that names the features, if the weights are one."""
+        is_ini = self.config is None and bool(read_moses_ini(weights).features)
+        return replace(self, config=weights) if is_ini else self
 
     def blocks(self, file: Block) -> Iterator[Block]:
         """Yield the lines of each segment."""
@@ -128,6 +134,10 @@ class Osgx(GraphReader):
                 for number in numbers:
                     block.number(line, number, "a feature")
         names = self._names(width)
+        if self.config is None:
+            columns.remarks["core"] = (
+                "the graphs do not name their features; --graph-format osgx:config=moses.ini does"
+            )
         dense = np.array([column for name, size in names for column in columns.of(name, size)])
         rows, places = np.nonzero(table)
         named = [

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import portmert
 from portmert.extensions.graphs import collection
 from portmert.extensions.graphs._best_string_kernels import best_strings
 from portmert.extensions.graphs.graph_readers import _base
 from portmert.extensions.graphs.model import Builder, FeatureColumns, GraphError
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
@@ -189,6 +191,25 @@ def test_moses_lists_of_distinct_strings_are_those_of_its_graph():
     links = nbest.texts.links.row(0).tolist()
     assert [0, 0] in links
     assert max(target for _, target in links) < nbest.texts.tokens.lengths[0]
+
+
+def test_a_moses_ini_as_weights_names_the_features_of_its_graphs():
+    graphs = ROOT / "tests" / "data" / "graphs"
+    chosen = [
+        portmert.rerank(
+            portmert.Lists.from_graphs(
+                [graphs / "moses.osgx"], weights=graphs / "moses.ini", graph_format=name
+            ),
+            graphs / "moses.ini",
+        ).lines
+        for name in ("auto", "osgx", f"osgx:config={graphs / 'moses.ini'}")
+    ]
+    assert chosen[0] == chosen[1] == chosen[2]
+    with collected_warnings() as told:
+        read(graphs / "moses.osgx")
+    assert "the graphs do not name their features; --graph-format osgx:config=moses.ini" in str(
+        told
+    )
 
 
 def test_pocketsphinx_lattice_of_real_audio():

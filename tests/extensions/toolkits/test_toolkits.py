@@ -251,6 +251,9 @@ FLAT = "--nbest-format flat:n=N"
         ("a b ||| 0-0 1-1\t-1.5", f"OpenNMT-py; give {FLAT},fields=text+links+score"),
         ("a b ||| 0-0 1-1", f"OpenNMT-py; give {FLAT},fields=text+links"),
         ("a b\t-1.5", f"OpenNMT-py or NeMo; give {FLAT},names=score"),
+        ("-1.5 ||| a b ||| lm_0=-1 tm=-2e-1", f"Joshua; give {FLAT},fields=-+text+features"),
+        ("a b ||| lm_0=-1 tm=-2 ||| -1.5", f"Joshua; give {FLAT},fields=text+features+-"),
+        ("0 ||| a b ||| LM: -1 TM: -2", "Phrasal; give --nbest-format flat:fields=id+text+feat"),
         ("1.5\ta b", f"Sockeye; give {FLAT},fields=score+text"),
         ("1.5\tx\ta b", f"Sockeye; give {FLAT},fields=score+-+text"),
         ("a b ||| 0-0 ||| WordScores= -1 -2", "Marian without --n-best; give an n-best list"),
@@ -283,6 +286,10 @@ test_what_is_wrong_is_said_with_its_place = refusals(
         },
         "fairseq:text=D": {
             "H-0\t1\ta\n": "list1:1: no D line for this hypothesis; give text=H",
+        },
+        "flat:fields=id+text+features": {
+            "0 ||| a ||| F=1 x\n": "list1:1: 'F=1 x', expected features as name=value or name: va",
+            "0 ||| a ||| F=1 F=2\n": "list1: two features are called 'F'",
         },
         "flat:n=2": {
             "a\t1\nb\t2\nc\t3\n": "list1: 3 lines, no multiple of n=2; every segment",
@@ -360,6 +367,24 @@ NBEST = '{"RecognitionStatus": "Success", "NBest": [{"Confidence": 0.9, "Lexical
 )
 def test_lists_of_others_are_told_what_to_do(tmp_path, text, message):
     assert re.search(message, fails(tmp_path, "auto", text + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("flat:n=1,fields=-+text+features", "-1.5 ||| a b ||| LM=-1 TM=0.5"),
+        ("flat:n=1,fields=text+features+-", "a b ||| LM=-1 TM=0.5 ||| -1.5"),
+        ("flat:fields=id+text+features", "0 ||| a b ||| LM: -1 TM: 0.5"),
+        (
+            "jsonl:features=s.*.LM+s.0.TM",
+            '{"text": "a b", "id": 0, "s": [{"LM": -1.5, "TM": 0.5}, {"LM": 0.5, "TM": 2}]}',
+        ),
+    ],
+)
+def test_named_features_are_read_in_any_field_and_at_any_place(tmp_path, name, line):
+    nbest = read(tmp_path, name, f"{line}\n")
+    assert nbest.texts.words(0) == ["a", "b"]
+    assert nbest.features.tolist() == [[-1.0, 0.5]]
 
 
 @pytest.mark.parametrize(

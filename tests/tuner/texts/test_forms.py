@@ -10,7 +10,8 @@ import pytest
 import portmert
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import collected_warnings
-from portmert.tuner.texts.forms import alternatives
+from portmert.tuner.texts.forms import FORMS, alternatives
+from tests.support.places import ROOT
 
 SEGMENTS = {"u-1": "the old ship left", "u-2": "we saw birds"}
 
@@ -111,6 +112,11 @@ def test_alternatives_of_references_are_alternatives(folder):
     (folder / "other").write_text("the ship\nwe saw birds\n")
     # `the old ship`: one deletion; three words there and three in the other segment.
     assert errors("other", "alt")[0] == pytest.approx(1 / 6)
+
+
+def test_the_page_of_formats_has_every_form():
+    page = (ROOT / "docs/how-to/formats.md").read_text(encoding="utf-8")
+    assert [form.name for form in FORMS if form.name not in page] == []
 
 
 def test_texts_of_alternatives():

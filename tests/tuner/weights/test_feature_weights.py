@@ -63,6 +63,12 @@ def test_dense_file_of_mert_moses_is_read(tmp_path):
     assert dict(read(tmp_path, text).values) == {"LM0": (0.5,), "TM0": (0.1, 0.2, 0.0)}
 
 
+def test_weights_of_cdec_and_travatar_are_read(tmp_path):
+    for text in ("# from MIRA\nLM 0.5\nTM -1e-3\n", "LM=0.5\nTM=-1e-3\n"):
+        assert dict(read(tmp_path, text).values) == {"LM": (0.5,), "TM": (-0.001,)}
+    assert fails(tmp_path, "LM 0.5\nLM 1\n") == "weights:2: feature LM stands twice"
+
+
 def test_json_ignores_other_keys(tmp_path):
     text = json.dumps({"metric": "port", "weights": {"LM0": [0.5], "D0": 1, "TM0": [1, 2.5]}})
     assert dict(read(tmp_path, text).values) == {"LM0": (0.5,), "D0": (1.0,), "TM0": (1.0, 2.5)}

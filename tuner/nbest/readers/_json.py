@@ -139,6 +139,8 @@ class JsonObject(NamedTuple):
                 continue
             if scores is None:
                 self.wrong(key, scores, "scores (name the keys in features=)")
+            if "*" in key and isinstance(scores, list):
+                scores = sum(self.number(key, score) for score in scores)
             by_name = scores if isinstance(scores, dict) else {key: scores}
             if in_order:
                 by_name = dict(sorted(by_name.items()))

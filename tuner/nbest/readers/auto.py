@@ -19,11 +19,15 @@ _KINDS = {
     "n": re.compile(r"-?[0-9]+\.[0-9]+(?:e-?[0-9]+)?"),
     "l": re.compile(r"[0-9]+-[0-9]+(?: [0-9]+-[0-9]+)*"),
     "w": re.compile(r"WordScores=.*"),
+    "f": re.compile(r"(?:\S+(?:=|: )-?[0-9.]+(?:e-?[0-9]+)?(?: |$))+"),
     "z": re.compile(r"[0-9]+ [0-9]+"),
 }
-"""Kinds of fields: id, number, links, word scores, sizes; any other is text, t."""
+"""Kinds of fields: id, number, links, word scores, features, sizes; any other is text, t."""
 _ADVICE = {
     r"i\|.\|n\|.\|z": ("an attention file of OpenNMT or Nematus", "the n-best list or the log"),
+    r"n\|.\|f": ("Joshua", f"{_FLAT},fields=-+text+features"),
+    r"[^i]\|f\|n": ("Joshua", f"{_FLAT},fields=text+features+-"),
+    r"i\|.\|f": ("Phrasal", "--nbest-format flat:fields=id+text+features"),
     r"n\|.\|.": ("OpenNMT-tf", f"{_FLAT},fields=score+text+links"),
     r"n\|.": ("OpenNMT-tf or CTranslate2", f"{_FLAT},fields=score+text"),
     r".\|l\tn": ("OpenNMT-py", f"{_FLAT},fields=text+links+score"),

@@ -64,7 +64,8 @@ class Jsonl(JsonReader):
         Key of the hypothesis. Default: `text`, `hypothesis`, `translation` or `tokens`.
     features
         Key of the scores: a number, or an object of names and numbers (or lists of numbers).
-        Several keys are joined by `+`. Default: `features`, `scores`, `logit_score+lm_score` or
+        Several keys are joined by `+`, and the numbers that a path with `*` leads to are added:
+        `segments.*.avg_logprob`. Default: `features`, `scores`, `logit_score+lm_score` or
         `score`; all may be missing, as features can be added otherwise.
     score
         Key of the model's own score, which is not a feature; it may be missing.
