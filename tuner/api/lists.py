@@ -132,10 +132,10 @@ class Lists:
         hypotheses of the segment.
     text : STEP,...
         Change the texts before scoring by these steps, in this order: lowercase, nfc, nfd, nfkc,
-        nfkd, unescape, plain-punct, no-punct, no-brackets, contractions, debpe, spm-decode,
-        spm-encode, or sacrebleu's tokenisers 13a, intl, char, zh, ja-mecab, ko-mecab, flores101,
-        flores200, spBLEU-1K. hyp:STEP or ref:STEP changes one side only, src:STEP the source that
-        metrics read.
+        nfkd, unescape, plain-punct, no-punct, no-brackets, contractions, drop=WORD+WORD, debpe,
+        spm-decode, spm-encode, or sacrebleu's tokenisers 13a, intl, char, zh, ja-mecab, ko-mecab,
+        flores101, flores200, spBLEU-1K. hyp:STEP or ref:STEP changes one side only, src:STEP the
+        source that metrics read.
     text_model : FILE
         Sentencepiece model for the spm and flores steps.
     annotator : NAME[:OPTION=VALUE,...]

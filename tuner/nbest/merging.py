@@ -381,9 +381,20 @@ def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
         and_more = ", ..." if lacking > len(missing) else ""
         raise InputError(
             f"{where}: {lacking} of {count} segments have no hypothesis (ids {', '.join(missing)}"
-            f"{and_more}); give the whole list"
+            f"{and_more}); {_remedy(present)}"
         )
     return np.bincount(ids, minlength=count).astype(np.int64)
+
+
+def _remedy(ids: IntArray) -> str:
+    """Return what to do where segments lack hypotheses; these are the ids that are there."""
+    first, last = int(ids[0]), int(ids[-1])
+    if first > 0 and len(ids) == last - first + 1:
+        return (
+            f"numbers count segments from 0, the list has {first}..{last}: --drop-missing takes "
+            f"these alone, and references with such ids make them names"
+        )
+    return "give the whole list"
 
 
 def keys_of(rows: Rows) -> tuple[Rows, tuple[int, int]]:

@@ -219,7 +219,10 @@ def notices(metric: Metric, batch: Batch) -> list[str]:
     lines: list[str | None] = []
     if metric.reads_references and not metric.reads_gold:
         lines += text_checks.doubts(
-            batch, compares_words=metric.compares_words, reads_order="links" in metric.needs
+            batch,
+            compares_words=metric.compares_words,
+            reads_order="links" in metric.needs,
+            counts_blanks=getattr(metric, "spaces", False),
         )
     counts = np.bincount(batch.hypotheses.tokens.alone().values)
     lines.append(unknown_tokens(counts, batch.references))

@@ -49,6 +49,10 @@ _ONE_TEXT = (
     "--ids reads ids on both sides)"
 )
 _TAKE_OUT = "they count as words; take them out of both sides"
+_DROPPED = (
+    "they count as words; --text no-brackets takes what is in brackets out of both sides, --text "
+    "drop=WORD+WORD other words"
+)
 MARKUP = (
     ("are fields of CSV", r'[\w.-]+,["\w]', "", _ONE_TEXT),
     ("are within tags", r"<(?:\w|$)", r"<?/\w+>$|^>$", _ONE_TEXT),  # tokenisers cut tags
@@ -79,7 +83,7 @@ MARKS = (
             r"(?:<(?:s|/s|unk|pad|eps|sil|blank|noise|[a-z]{2})>|<\|[^\s|]*\|>|\[[A-Z_]{3,}\]|!SIL)$"
         ).match,
         0.01,
-        _TAKE_OUT,
+        _DROPPED,
     ),
 )
 """Tokens that are no words on any side: their name, form, least share, and what to do."""
@@ -261,7 +265,9 @@ class Side:
 Sides = tuple[Side, Side]
 
 
-def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str]:
+def doubts(
+    batch: Batch, *, compares_words: bool, reads_order: bool, counts_blanks: bool = False
+) -> list[str]:
     """Return the signs that the texts of a batch do not fit, a line each.
 
     Parameters
@@ -270,6 +276,8 @@ def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str
         Whether the metric compares words, not characters: then tokenisation matters.
     reads_order
         Whether the metric compares word orders, which the tokens of the source decide.
+    counts_blanks
+        Whether the metric compares characters, blanks among them.
     """
     segments = np.unique(np.linspace(0, len(batch) - 1, MOST_SEGMENTS).astype(np.int64))
     if not len(batch) or not len(batch.references):
@@ -296,7 +304,9 @@ def doubts(batch: Batch, *, compares_words: bool, reads_order: bool) -> list[str
     if broken is None:  # case and tokens of pieces and of broken letters say nothing
         lines += [_casing(sides), _punctuation(sides)]
         if compares_words:
-            lines.append(_tokenisation(sides))
+            lines.append(_tokenisation(sides) or _segmentation(sides, "segment both"))
+        elif counts_blanks:
+            lines.append(_segmentation(sides, "cer:spaces=false leaves blanks out of both"))
     return [line for line in lines if line is not None]
 
 
@@ -536,11 +546,16 @@ def _tokenisation(sides: Sides) -> str | None:
             f"the {cut.name} are tokenised, the {plain.name} are not "
             f"(`{plain.example(_ATTACHED)}`): --text 13a (zh, ja-mecab, ...) tokenises"
         )
-    means = [_letters_a_word(side) for side in sides]
-    if min(means) > 0 and max(means) > 3 * min(means) and max(means) > LONGEST_WORDS:
-        whole, words = _higher_first(sides, means)
-        return f"the {words.name} are segmented into words, the {whole.name} are not: segment both"
     return None
+
+
+def _segmentation(sides: Sides, todo: str) -> str | None:
+    """Return a line if one side has blanks between words of a script without, the other not."""
+    means = [_letters_a_word(side) for side in sides]
+    if min(means) <= 0 or max(means) <= 3 * min(means) or max(means) <= LONGEST_WORDS:
+        return None
+    whole, words = _higher_first(sides, means)
+    return f"the {words.name} are segmented into words, the {whole.name} are not: {todo}"
 
 
 def _letters_a_word(side: Side) -> float:

@@ -10,6 +10,7 @@ Steps as `hyp:debpe,13a` are applied in the order given, to hypotheses and refer
     plain-punct   quotes, dashes and dots of print become those of ASCII
     no-punct      without punctuation (Unicode's categories P)
     no-brackets   without `[noise]` and `<unk>`
+    drop=A+B      without the words A and B
     contractions  `don't` becomes `do not` (English)
     debpe         `token@@ s` becomes `tokens` (subword-nmt)
     spm-decode    sentencepiece pieces are joined: `_the _cat s` becomes `the cats` (_ is U+2581);
@@ -58,6 +59,8 @@ FLORES = ("flores101", "flores200", "spBLEU-1K")
 MODEL_STEPS = ("spm-encode", "spm-decode", *FLORES)
 """Steps that take a sentencepiece model."""
 STEPS = (*CHARACTER_STEPS, "debpe", *MODEL_STEPS, *TOKENISERS)
+DROP = "drop="
+"""Begins the step that leaves words out: `drop=WORD+WORD`."""
 SIDES = ("hyp", "ref")
 """The sides of a step that names none."""
 Side = Literal["hyp", "ref", "src"]
@@ -99,7 +102,7 @@ class TextPipeline:
 
     @classmethod
     def from_names(cls, names: Sequence[str], model: Path | None = None) -> TextPipeline:
-        """Return the pipeline of steps written `debpe` or `hyp:debpe`.
+        """Return the pipeline of steps written `debpe`, `hyp:debpe` or `drop=WORD+WORD`.
 
         Raises
         ------
@@ -108,10 +111,12 @@ class TextPipeline:
         """
         steps = []
         for text in names:
-            side, colon, name = text.strip().rpartition(":")
+            before, drop, words = text.strip().partition(DROP)
+            side, colon, name = before.rpartition(":")
+            name += drop + words
             if colon and side not in get_args(Side):
                 raise ConfigError(f"text step '{text}': before the colon stands hyp, ref or src")
-            if name not in STEPS:
+            if name not in STEPS and not (name.startswith(DROP) and words.strip("+")):
                 raise ConfigError(f"unknown text step '{name}'{suggest(name, STEPS)}")
             steps.append(TextStep(name, (side,) if colon else SIDES))
         spm = {step.name for step in steps if step.name in MODEL_STEPS}
@@ -219,6 +224,12 @@ class TextPipeline:
             return (
                 lambda words: [part.decode() for part in step(" ".join(words)).encode().split()]
             ), str
+        if name.startswith(DROP):
+            fillers = frozenset(name.removeprefix(DROP).split("+"))
+            return (
+                lambda words: [word for word in words if word not in fillers],
+                lambda word: "" if word in fillers else word,
+            )
         if name == "debpe":
             return _without_joints, lambda word: word.removesuffix(_JOINT)
         if name == "spm-decode":

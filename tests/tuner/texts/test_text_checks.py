@@ -12,6 +12,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.metrics.bleu import Bleu
+from portmert.metrics.edits import Cer
 from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.texts import text_checks
 from portmert.tuner.texts.corpus import read_texts
@@ -167,6 +168,16 @@ def test_markup_on_both_sides_is_found(kind):
         said = "\n".join(doubts(*([SHARED[kind].format(line) for line in side] for side in sides)))
         assert kind in said
         assert "the hypotheses and the references" in said
+
+
+def test_blanks_that_one_side_has_are_told_to_a_metric_of_characters():
+    spaced = ["\u6211 \u4eec \u5728 \u8fd9 \u91cc \u4f4f \u7740 \u5427"] * 20
+    whole = [line.replace(" ", "") for line in spaced]
+    both = batch(spaced, whole)
+    said = "the hypotheses are segmented into words, the references are not: cer:spaces=false"
+    assert said in "\n".join(notices(Cer(), both))
+    assert "segmented" not in "\n".join(notices(Cer(spaces=False), both))
+    assert "the references are not: segment both" in "\n".join(notices(Bleu(), both))
 
 
 def test_comments_and_alternatives_are_found():

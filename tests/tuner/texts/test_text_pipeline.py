@@ -72,6 +72,8 @@ def applied(steps, *given_lines, model=None):
         ("plain-punct", "\u201ea\u201c \u2019s \u2013 \u2026", '"a" \'s - ...'),
         ("no-punct", "Hello, (you) - a.b \u3002 $1", "Hello you ab $1"),
         ("no-brackets", "yes [loud noise] <unk> a<b", "yes a<b"),
+        ("drop=uh+!SIL", "uh !SIL huh yes uh", "huh yes"),
+        ("lowercase,hyp:drop=a:b", "A:B c", "c"),
         ("contractions", "we won't , you'll", "we will not , you will"),
         ("lowercase", "A\u00a0B", "a\u00a0b"),
         ("debpe,lowercase,13a", "He@@ llo, You.", "hello , you ."),
