@@ -10,7 +10,7 @@ import portmert
 from portmert.extensions.mert_moses.dat_files import DatLists, write_features, write_scores
 from portmert.tuner.base.errors import InputError
 
-SEGMENTS, SIZE = 30, 4
+SEGMENTS, SIZE = 45, 4
 IDS = [f"q{n}" for n in range(1, SEGMENTS + 1)]
 
 
@@ -57,11 +57,21 @@ def of_arrays(_, records):
     ids = list(dict.fromkeys(record["id"] for record in records))
     by_rank = sorted(records, key=lambda record: (ids.index(record["id"]), record["index"]))
     features = [list(record["features"].values()) for record in by_rank]
-    offsets = np.arange(SEGMENTS + 1) * SIZE
-    return portmert.Lists.from_arrays(features, offsets, feature_names=["a", "b"], ids=ids)
+    offsets = np.concatenate([[0], np.cumsum([sum(r["id"] == i for r in records) for i in ids])])
+    names = [*records[0]["features"]]
+    return portmert.Lists.from_arrays(features, offsets, feature_names=names, ids=ids)
 
 
-DOORS = {"file": of_file, "records": of_records, "arrays": of_arrays}
+def of_frame(_, records):
+    columns = {key: [record[key] for record in records] for key in ("id", "index", "text")}
+    for name in records[0]["features"]:
+        columns[name] = [record["features"][name] for record in records]
+    return portmert.Lists.from_frame(
+        columns, segment="id", index="index", text="text", features=[*records[0]["features"]]
+    )
+
+
+DOORS = {"file": of_file, "records": of_records, "arrays": of_arrays, "frame": of_frame}
 
 
 @pytest.fixture
@@ -77,8 +87,11 @@ def outcomes(tmp_path):
 
 
 def tuned(lists, metric):
+    """The score, and the file of weights without the name of the metric."""
     optimized = portmert.optimize(lists, metric, optimizer="mert:restarts=1")
-    return optimized.score, optimized.weights.values
+    content = json.loads(optimized.to_json())
+    assert content.pop("metric")
+    return optimized.score, json.dumps(content)
 
 
 @pytest.fixture(scope="module")
@@ -198,3 +211,79 @@ def test_a_metric_serves_several_lists_and_is_never_changed(tmp_path, outcomes, 
     fewer = [record for record in RECORDS if record["id"] in IDS[:9]]
     assert 0 < tuned(portmert.Lists.from_records(fewer), metric)[0] <= 1
     assert dict(vars(metric)) == before
+
+
+def with_features(records, **functions):
+    return [
+        {**r, "features": {**r["features"], **{n: f(r) for n, f in functions.items()}}}
+        for r in records
+    ]
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+@pytest.mark.parametrize("door", DOORS)
+def test_copies_and_leaks_are_told_through_every_door(tmp_path, outcomes, door, seed):
+    records = with_features(
+        shuffled(RECORDS, seed),
+        copy=lambda r: 3 * r["features"]["a"] + 1,
+        leak=lambda r: 2 * r["right"] - 1,
+        flat=lambda r: float(r["id"][1:]),
+    )
+    lists = DOORS[door](tmp_path, records)
+    found = portmert.optimize(lists, outcomes(RECORDS), optimizer="mert:restarts=1")
+    said = "\n".join(found.warnings)
+    assert "feature copy is a copy of a" in said
+    assert "feature leak orders 100.0 % of pairs of hypotheses as scores does" in said
+    assert "feature flat is equal for all hypotheses of a segment" in said
+    assert "is a copy of" in "\n".join(lists.findings)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_another_sign_or_scale_in_use_is_told_through_every_door(tmp_path, outcomes, door):
+    found = portmert.optimize(of_records(tmp_path, RECORDS), outcomes(RECORDS))
+    assert not portmert.rerank(DOORS[door](tmp_path, RECORDS), found).warnings
+    changed = [
+        {**r, "features": {"a": -r["features"]["a"], "b": r["features"]["b"] / 2.3}}
+        for r in RECORDS
+    ]
+    said = "\n".join(portmert.rerank(DOORS[door](tmp_path, changed), found).warnings)
+    assert "feature a has another sign than in tuning" in said
+    assert "feature b varies 0.435 times as much as in tuning" in said
+
+
+@pytest.mark.parametrize("test_door", [name for name in DOORS if name != "arrays"])
+def test_segments_tuned_on_are_told_whatever_the_doors(tmp_path, outcomes, test_door):
+    renamed = [{**r, "id": f"x{r['id']}"} for r in RECORDS]
+    other = [{**r, "id": f"y{r['id']}", "text": f"other {r['text']}"} for r in records_of(seed=2)]
+    tests = DOORS[test_door](tmp_path, shuffled([*renamed[: 9 * SIZE], *other], 1))
+    run = portmert.rerank_tune(
+        of_records(tmp_path, RECORDS), outcomes(RECORDS), test=tests, replicas=1,
+        optimizer="mert:restarts=1",
+    )  # fmt: skip
+    assert any("9 of 54 segments of the test set (17 %)" in x for x in run.replicas.warnings)
+
+
+def test_a_hypothesis_given_twice_is_refused_through_every_door(tmp_path):
+    twice = [*RECORDS, RECORDS[0]]
+    for door in (of_file, of_records, of_frame):
+        with pytest.raises(InputError, match="stands twice"):
+            _ = door(tmp_path, twice).nbest
+    with pytest.raises(ValueError, match="different id"):
+        portmert.Lists.from_arrays([[[1.0]], [[2.0]]], ids=["a", "a"])
+
+
+def test_outcomes_of_several_systems_are_joined_by_id(tmp_path):
+    """Each list has a file of outcomes; both in another order."""
+    halves = [[r for r in RECORDS if r["index"] % 2 == half] for half in range(2)]
+    results = []
+    for seed in (0, 4):
+        paths, scores = [], []
+        for half, records in enumerate(halves):
+            paths.append(tmp_path / f"list{half}-{seed}.jsonl")
+            scores.append(f"{tmp_path / f'right{half}-{seed}.jsonl'}#right")
+            paths[half].write_text("".join(f"{json.dumps(r)}\n" for r in shuffled(records, seed)))
+            lines = [json.dumps(r) for r in shuffled(records, 3 * seed)]
+            (tmp_path / f"right{half}-{seed}.jsonl").write_text("\n".join(lines) + "\n")
+        lists = portmert.Lists.read(paths, systems=("u", "v"))
+        results.append(tuned(lists, f"scores:{','.join(scores)}"))
+    assert results[0] == results[1]
