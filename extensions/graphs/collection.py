@@ -19,10 +19,10 @@ from portmert.tuner.base.errors import InputError, counted, shown
 from portmert.tuner.base.files import called, read_bytes, stamps
 from portmert.tuner.base.warn import notice, warn
 from portmert.tuner.families import component, names
-from portmert.tuner.nbest._merging_kernels import Rows
 from portmert.tuner.nbest.merging import (
     ListArrays,
     Merger,
+    Rows,
     beyond,
     empty_rows,
     extend_rows,

@@ -8,13 +8,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of
 
+from ..texts._token_kernels import HASH_PRIME, HashArray
+from .merging import hash_ragged, mixed
 from .model import NBest
-
-HashArray = NDArray[np.uint64]
 
 MOST_COLUMNS = 300
 """Columns of which every pair is compared."""
@@ -36,7 +35,6 @@ _LESS_IS_BETTER = re.compile(
 )
 _MAY_BE_CONSTANT = re.compile(r"-?(?:[A-Z][A-Za-z]*[0-9]+|WordPenalty|UnknownWordPenalty|Unknown)")
 """Features of decoders, which name them all whether a text needs them or not."""
-_MIX, _PRIME = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x100000001B3)
 
 
 Outcome = Callable[[IntArray], FloatArray]
@@ -242,25 +240,18 @@ def _shared(dev: HashArray, test: HashArray) -> int:
 def _of_features(nbest: NBest) -> HashArray:
     """Return (S,) a number of the features of each segment; 0 where too few tell it."""
     columns = [name for name, size in nbest.feature_names for _ in range(size)]
-    mixed = np.full(len(nbest.features), _PRIME)
+    hashes = np.full(len(nbest.features), HASH_PRIME)
     for place in sorted(range(len(columns)), key=columns.__getitem__):
         column = np.ascontiguousarray(nbest.features[:, place] + 0.0)
-        mixed = _mixed(mixed ^ column.view(np.uint64))
-    return _of_segments(mixed, nbest.offsets)
+        hashes = mixed(hashes ^ column.view(np.uint64))
+    return _of_segments(hashes, nbest.offsets)
 
 
 def _of_texts(nbest: NBest) -> HashArray:
     """Return (S,) a number of the texts of each segment; 0 where too few tell it."""
     words = np.array([hash(word) for word in nbest.texts.vocabulary.words], dtype=np.int64)
     tokens = nbest.texts.tokens.alone()
-    places = np.arange(len(tokens.values)) - np.repeat(tokens.offsets[:-1], tokens.lengths)
-    mixed = _mixed(
-        _mixed(places.astype(np.uint64) + _PRIME) ^ words[tokens.values].view(np.uint64)
-    )
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    return _of_segments(
-        _mixed(sums[tokens.offsets[1:]] - sums[tokens.offsets[:-1]]), nbest.offsets
-    )
+    return _of_segments(hash_ragged(words[tokens.values], tokens.offsets), nbest.offsets)
 
 
 def _of_segments(rows: HashArray, offsets: IntArray) -> HashArray:
@@ -268,8 +259,3 @@ def _of_segments(rows: HashArray, offsets: IntArray) -> HashArray:
     sums = np.add.reduceat(rows, offsets[:-1])
     is_one = np.maximum.reduceat(rows, offsets[:-1]) == np.minimum.reduceat(rows, offsets[:-1])
     return np.where(is_one, np.uint64(0), sums)
-
-
-def _mixed(hashes: HashArray) -> HashArray:
-    mixed = hashes * _MIX
-    return mixed ^ (mixed >> np.uint64(29))

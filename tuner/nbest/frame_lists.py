@@ -14,9 +14,7 @@ from ..base.errors import InputError, counted
 from ..base.frames import ADVICE, Frame
 from ..base.warn import warn
 from ..weights.feature_weights import FeatureWeights
-from . import _merging_kernels as kernels
-from ._merging_kernels import Rows
-from .merging import ListArrays, Merger, empty_rows, keys_of
+from .merging import ListArrays, Merger, Rows, empty_rows, hash_rows
 from .missing import MISSING, Missing, filled
 from .model import NBest
 from .readers._arrays import interned, scores_of_texts
@@ -117,7 +115,7 @@ def _warn_of_opposites(
     """Warn of hypotheses that are dropped, as equal to others with different outcomes."""
     if nbest.lines is None or nbest.dropped is None or not len(nbest.dropped):
         return
-    hashes, dropped = kernels.hash_rows(*keys_of(part)), nbest.dropped[:, 0]
+    hashes, dropped = hash_rows(part), nbest.dropped[:, 0]
     of_hypotheses = hashes[nbest.lines]
     order = np.argsort(of_hypotheses)
     equal = nbest.lines[order[np.searchsorted(of_hypotheses, hashes[dropped], sorter=order)]]

@@ -3,20 +3,64 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, Ragged, Texts, Vocabulary, offsets_of
+from portmert.metrics._base import (
+    FloatArray,
+    IntArray,
+    Ragged,
+    Texts,
+    TokenArray,
+    Vocabulary,
+    offsets_of,
+    rows_taken,
+)
 
 from ..base.errors import InputError, counted
 from ..base.warn import warn
+from ..texts._token_kernels import HASH_PRIME, MIX_PRIME, HashArray
 from ..weights.feature_weights import FeatureNames, columns_by_name
-from . import _merging_kernels as kernels
-from ._merging_kernels import Rows
 from .model import NBest, SparseFeatures
 from .records import SegmentNames
+
+CHUNK = 1 << 14
+"""Rows that are hashed or compared at once."""
+
+
+class Rows(NamedTuple):
+    """n hypotheses in order of arrival.
+
+    Two of them are compared by everything up to their sparse features. No float is -0.0.
+
+    Parameters
+    ----------
+    segments : (n,) int64
+    tokens, token_offsets : (T,) int32, (n + 1,) int64
+    links, link_offsets : (V, 2) int32, (n + 1,) int64
+    features : (n, F) float64, C order
+    stats : (n, K) float64, C order
+    sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) float64, (n + 1,) int64
+        The columns of a row ascend.
+    scores, lines, ranks : (n,) float64, (n,) int64, (n,) int32; or empty
+        The model score of each, its place in the files, its number in its segment from 1.
+    """
+
+    segments: IntArray
+    tokens: TokenArray
+    token_offsets: IntArray
+    links: TokenArray
+    link_offsets: IntArray
+    features: FloatArray
+    stats: FloatArray
+    sparse_columns: TokenArray
+    sparse_values: FloatArray
+    sparse_offsets: IntArray
+    scores: FloatArray
+    lines: IntArray
+    ranks: TokenArray
 
 
 @dataclass
@@ -47,9 +91,7 @@ class ListArrays:
 class DistinctRows:
     """Rows in order of arrival; the first of equal rows stays.
 
-    The first block is not copied. From the second on the arrays grow in place (realloc). So the
-    peak of memory is the arrays plus the one block that is being added, or plus the features in
-    order.
+    The first block is not copied. From the second on the arrays grow in place (realloc).
 
     Parameters
     ----------
@@ -59,48 +101,23 @@ class DistinctRows:
 
     def __init__(self, *, features: int, stats: int = 0) -> None:
         self.rows = empty_rows(0, features=features, stats=stats)
-        self._is_borrowed = False
+        self._owns = False
         self._hashes = np.empty(0, dtype=np.uint64)
 
     def append(self, block: Rows) -> NDArray[np.bool_]:
         """Add the new rows of `block`; return (n,) whether each row is new."""
         size = len(self.rows.segments)
-        if not size:
-            hashes = kernels.hash_rows(*keys_of(block))
-            is_new = np.asarray(kernels.find_new(*keys_of(block), hashes, 0))
-            self.rows = block if is_new.all() else take_rows(block, np.flatnonzero(is_new))
-            self._hashes, self._is_borrowed = hashes[is_new], True
-            return is_new
-        self._own()
-        extend_rows(self.rows, block)
-        _extend(self._hashes, kernels.hash_rows(*keys_of(block)))
-        is_new = np.asarray(kernels.find_new(*keys_of(self.rows), self._hashes, size))
-        if not is_new.all():
-            hashes = self._hashes[size:][is_new]
-            self._shrink(size)
-            extend_rows(self.rows, take_rows(block, np.flatnonzero(is_new)))
-            _extend(self._hashes, hashes)
-        return is_new
-
-    def _own(self) -> None:
-        """Copy borrowed arrays, one after the other, so that they can grow."""
-        for name in Rows._fields if self._is_borrowed else ():
-            self.rows = self.rows._replace(**{name: getattr(self.rows, name).copy()})
-        self._is_borrowed = False
-
-    def _shrink(self, size: int) -> None:
-        """Keep the first `size` rows."""
-        rows = self.rows
-        _resize(rows.tokens, int(rows.token_offsets[size]))
-        _resize(rows.links, int(rows.link_offsets[size]))
-        _resize(rows.sparse_columns, int(rows.sparse_offsets[size]))
-        _resize(rows.sparse_values, int(rows.sparse_offsets[size]))
-        for offsets in (rows.token_offsets, rows.link_offsets, rows.sparse_offsets):
-            _resize(offsets, size + 1)
-        arrays: list[NDArray[Any]] = [rows.segments, rows.features, rows.stats, self._hashes]
-        arrays += [array for array in (rows.scores, rows.lines, rows.ranks) if len(array)]
-        for array in arrays:
-            _resize(array, size)
+        if size:
+            joined = self.rows if self._owns else _copied(self.rows)
+            extend_rows(joined, block)
+        else:
+            joined = block
+        hashes = np.concatenate([self._hashes, hash_rows(block)])
+        is_new = _are_first(joined, hashes)
+        self._owns = bool(size) or not is_new.all()
+        self.rows = joined if is_new.all() else take_rows(joined, np.flatnonzero(is_new))
+        self._hashes = hashes[is_new]
+        return is_new[size:]
 
     def finish(self) -> Rows:
         """Return the rows by segment, in order of arrival within one; nothing is left here.
@@ -397,17 +414,80 @@ def _remedy(ids: IntArray) -> str:
     return "give the whole list"
 
 
-def keys_of(rows: Rows) -> tuple[Rows, tuple[int, int]]:
-    """Return the rows as the kernels compare them, and F and K: flat views, of floats the bits.
+def hash_rows(rows: Rows) -> HashArray:
+    """Return (n,) numbers: equal rows have equal ones, others hardly ever."""
+    hashes = np.empty(len(rows.segments), dtype=np.uint64)
+    links = rows.links.astype(np.int64)
+    pairs = links[:, 0] << 32 | links[:, 1]
+    for begin in range(0, len(hashes), CHUNK):
+        part = slice(begin, begin + CHUNK)
+        ends = slice(begin, begin + CHUNK + 1)
+        h = mixed(rows.segments[part].astype(np.uint64) + HASH_PRIME)
+        for column in (*rows.features[part].T, *rows.stats[part].T):
+            h = mixed(h ^ np.ascontiguousarray(column).view(np.uint64))
+        h = mixed(h ^ hash_ragged(rows.tokens, rows.token_offsets[ends]))
+        if len(pairs):
+            h = mixed(h ^ hash_ragged(pairs, rows.link_offsets[ends]))
+        for values in (rows.sparse_columns, rows.sparse_values):
+            if len(values):
+                h = mixed(h ^ hash_ragged(values, rows.sparse_offsets[ends]))
+        hashes[part] = h
+    return hashes
 
-    There is no -0.0, so that equal bits are equal values.
-    """
-    bits = {
-        name: getattr(rows, name).reshape(-1).view(np.uint64)
-        for name in ("features", "stats", "sparse_values")
-    }
-    widths = rows.features.shape[1], rows.stats.shape[1]
-    return rows._replace(links=rows.links.reshape(-1), **bits), widths
+
+def hash_ragged(values: NDArray[Any], offsets: IntArray) -> HashArray:
+    """Return (n,) numbers of rows of flat values, in their order."""
+    first, last, lengths = offsets[0], offsets[-1], np.diff(offsets)
+    values = values[first:last]
+    bits = values.view(np.uint64) if values.itemsize == 8 else values.astype(np.uint64)
+    places = np.arange(last - first) - np.repeat(offsets[:-1] - first, lengths)
+    parts = mixed(mixed(places.astype(np.uint64) + HASH_PRIME) ^ bits)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(parts, dtype=np.uint64)])
+    ends = offsets - first
+    hashes: HashArray = sums[ends[1:]] - sums[ends[:-1]]
+    return mixed(hashes + lengths.astype(np.uint64))
+
+
+def mixed(hashes: HashArray) -> HashArray:
+    """Return (n,) numbers whose bits all depend on all bits."""
+    product = hashes * MIX_PRIME
+    return product ^ (product >> np.uint64(29))
+
+
+def _are_first(rows: Rows, hashes: HashArray) -> NDArray[np.bool_]:
+    """Return (n,) whether no row above is equal; those of one hash are compared with the first."""
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    above = first[inverse.reshape(-1)]
+    later = np.flatnonzero(above != np.arange(len(hashes)))
+    is_first = np.ones(len(hashes), dtype=np.bool_)
+    for begin in range(0, len(later), CHUNK):
+        part = later[begin : begin + CHUNK]
+        is_first[part] = ~_equal(rows, part, above[part])
+    return is_first
+
+
+def _equal(rows: Rows, these: IntArray, those: IntArray) -> NDArray[np.bool_]:
+    """Return (n,) whether pairs of rows are equal to the last bit."""
+    are_equal: NDArray[np.bool_] = np.equal(rows.segments[these], rows.segments[those])
+    for column in (*rows.features.T, *rows.stats.T):
+        are_equal &= column[these].view(np.uint64) == column[those].view(np.uint64)
+    for values, offsets in (
+        (rows.tokens, rows.token_offsets),
+        (rows.links, rows.link_offsets),
+        (rows.sparse_columns, rows.sparse_offsets),
+        (rows.sparse_values.view(np.uint64), rows.sparse_offsets),
+    ):
+        lengths = np.diff(offsets)
+        are_equal &= lengths[these] == lengths[those]
+        pairs = np.flatnonzero(are_equal)
+        if not len(values) or not len(pairs):
+            continue
+        places, ends = rows_taken(offsets, these[pairs])
+        others, _ = rows_taken(offsets, those[pairs])
+        differ = values[places] != values[others]
+        differ = differ.any(axis=1) if differ.ndim == 2 else differ
+        are_equal[pairs[np.searchsorted(ends, np.flatnonzero(differ), side="right") - 1]] = False
+    return are_equal
 
 
 def take_rows(rows: Rows, order: IntArray) -> Rows:
@@ -437,26 +517,27 @@ def sparse_of(rows: Rows, names: tuple[str, ...]) -> SparseFeatures | None:
 
 def _reordered(rows: Rows, order: IntArray) -> Rows:
     """Reorder everything but the features."""
-    tokens, token_offsets = kernels.gather(rows.tokens, rows.token_offsets, order, 1)
-    links, link_offsets = kernels.gather(rows.links.reshape(-1), rows.link_offsets, order, 2)
-    columns, sparse_offsets = kernels.gather(rows.sparse_columns, rows.sparse_offsets, order, 1)
-    values = rows.sparse_values
-    if len(values):  # as int32 pairs: one compiled version of `gather` does for all
-        halves, _ = kernels.gather(values.view(np.int32), rows.sparse_offsets, order, 2)
-        values = halves.view(np.float64)
+    tokens, token_offsets = rows_taken(rows.token_offsets, order)
+    links, link_offsets = rows_taken(rows.link_offsets, order)
+    entries, sparse_offsets = rows_taken(rows.sparse_offsets, order)
     carried = ((name, getattr(rows, name)) for name in ("scores", "lines", "ranks"))
     return rows._replace(
         segments=rows.segments[order],
-        tokens=tokens,
+        tokens=rows.tokens[tokens],
         token_offsets=token_offsets,
-        links=links.reshape(-1, 2),
+        links=rows.links[links],
         link_offsets=link_offsets,
         stats=np.ascontiguousarray(rows.stats[order]),
-        sparse_columns=columns,
-        sparse_values=values,
+        sparse_columns=rows.sparse_columns[entries],
+        sparse_values=rows.sparse_values[entries],
         sparse_offsets=sparse_offsets,
         **{name: array[order] if len(array) else array for name, array in carried},
     )
+
+
+def _copied(rows: Rows) -> Rows:
+    """Return rows that own their memory, so that they can grow."""
+    return Rows(**{name: array.copy() for name, array in rows._asdict().items()})
 
 
 def extend_rows(rows: Rows, block: Rows) -> None:
@@ -472,12 +553,7 @@ def extend_rows(rows: Rows, block: Rows) -> None:
 
 
 def _extend(array: NDArray[Any], addition: NDArray[Any]) -> None:
-    """Append rows to an array that owns its memory and that nothing else refers to."""
+    """Append rows in place (realloc) to an array that owns its memory, and that has no views."""
     size = len(array)
-    _resize(array, size + len(addition))
+    array.resize((size + len(addition), *array.shape[1:]), refcheck=False)
     array[size:] = addition
-
-
-def _resize(array: NDArray[Any], size: int) -> None:
-    """Change the number of rows in place (realloc)."""
-    array.resize((size, *array.shape[1:]), refcheck=False)

@@ -1,4 +1,4 @@
-"""The kernels of merging against plain numpy."""
+"""Merging against plain Python."""
 
 from __future__ import annotations
 
@@ -7,24 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Ragged
-from portmert.tuner.nbest import _merging_kernels as kernels
 from portmert.tuner.nbest.merging import DistinctRows, empty_rows
 from tests.support.examples import examples
 
 ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
-
-
-@examples(100)
-@given(st.data(), ROWS)
-def test_gather_is_take(data, rows):
-    ragged = Ragged.from_rows(rows)
-    order = np.array(
-        data.draw(st.lists(st.integers(0, len(rows) - 1)) if rows else st.just([])), dtype=np.int64
-    )
-    values, offsets = kernels.gather(ragged.values, ragged.offsets, order, 1)
-    expected = ragged.take(order)
-    assert np.array_equal(values, expected.values)
-    assert np.array_equal(offsets, expected.offsets)
 
 
 @examples(100)

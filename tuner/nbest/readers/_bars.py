@@ -18,8 +18,7 @@ from ...base.warn import warn
 from ...texts._token_kernels import intern_tokens
 from ...weights.feature_weights import FeatureNames
 from .. import _text_kernels as kernels
-from .._merging_kernels import Rows
-from ..merging import ListArrays, beyond, empty_rows, extend_rows, with_sparse
+from ..merging import ListArrays, Rows, beyond, empty_rows, extend_rows, with_sparse
 from ..records import ListFile
 from ._base import Reader
 
