@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from portmert.extensions.mbr.mbr import expected_scores
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.components import registry
+from portmert.tuner.nbest.votes import uniform
 from portmert.tuner.texts.corpus import References, make_batch
-from portmert.tuner.texts.mbr import expected_scores, uniform
 from portmert.tuner.texts.statistics import compute_stats
 from tests.bench.measure import in_turn, median_ratio
 

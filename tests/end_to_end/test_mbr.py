@@ -122,7 +122,7 @@ def test_from_python(files):
 LONG = """
 import random, sys, tempfile, pathlib, portmert
 from portmert.tuner.base import context
-from portmert.tuner.texts import mbr
+from portmert.extensions.mbr import mbr
 
 context.available_processors = lambda: 2
 compare = mbr.checked_stats

@@ -67,6 +67,7 @@ USES = [
         ),
     ),
     ("plots", (*COMMANDS[0], "--plot", "x.svg")),
+    ("mbr", ("rerank", "--nbest", DATA / "1.nbest.gz", "--mbr", "chrf", "--out", "mbr.txt")),
     ("neural", ("metrics", "comet:x")),
     ("programs", ("metrics", "command:x")),
 ]

@@ -41,7 +41,7 @@ from ..evaluation.comparison.scores import Counted
 from ..evaluation.comparison.systems import TestSet
 from ..evaluation.comparison.without_texts import compared_by_scores
 from ..evaluation.report import Report
-from ..nbest import check
+from ..nbest import check, votes
 from ..nbest.feature_files import answers_of, numbers_of
 from ..nbest.frame_lists import FrameColumns, ranked_rows
 from ..nbest.model import NBest, model_scores
@@ -51,7 +51,7 @@ from ..search.doubtful_gains import loss_finding
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..search.problem import within_segment_spread
-from ..texts import corpus, mbr, statistics, text_pipeline
+from ..texts import corpus, statistics, text_pipeline
 from ..weights.feature_weights import FeatureWeights
 from . import optimizing, replicating
 from .comparing import compare
@@ -430,7 +430,7 @@ class Outcomes:
         if self.answers:
             scores = model_scores(penalised(nbest, alpha), average)
             by = SPREAD / float(within_segment_spread(scores[np.newaxis], nbest.offsets)[0])
-            weights = mbr.by_model(nbest.offsets, scores, temperature=by)
+            weights = votes.by_model(nbest.offsets, scores, temperature=by)
             answers = self._answers(nbest)
             by_name["votes"] = elected(nbest, answers, np.ones(len(weights)))
             by_name["weighted votes"] = elected(nbest, answers, weights)

@@ -22,12 +22,13 @@ from ..base.tables import aligned, preformatted
 from ..base.warn import notice, warn, warn_of, warnings_so_far
 from ..components import registry
 from ..components.registry import MetricLike
+from ..families import provided
 from ..nbest.check import length_order
 from ..nbest.findings import range_findings
 from ..nbest.model import NBest, finite_feature, highest, model_scores
+from ..nbest.votes import by_model
 from ..search.length_penalty import penalised
 from ..search.oracle import oracle
-from ..texts.mbr import by_model, expected_scores
 from ..weights.feature_weights import MOST_SHOWN, FeatureWeights
 from ..weights.moses_ini import NEVER_TUNED
 from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
@@ -344,6 +345,7 @@ def _expected(
     weights = by_model(nbest.offsets, scores, temperature=mbr.temperature, size=mbr.size)
     if isinstance(metric, list):
         return _expected_utility(metric, nbest, weights)
+    expected_scores = provided("portmert.expected_scores", "mbr")
     expected = expected_scores(
         metric, lists.scored.texts, nbest.offsets, weights, average=mbr.average
     )

@@ -33,9 +33,11 @@ from ..base import options, pipes
 from ..base.errors import ConfigError, InputError, counted, faults_at
 from ..base.files import Lines, TextFile, read_lines
 from ..base.warn import warn
+from ..families import provided
+from ..nbest import votes
 from ..nbest.feature_files import numbers_of
 from ..nbest.model import NBest, columns_added, finite_feature
-from ..texts import corpus, forms, joining, mbr, prepare, statistics
+from ..texts import corpus, forms, joining, prepare, statistics
 from . import registry
 
 
@@ -124,7 +126,9 @@ def _mbr(inputs: FeatureInputs, argument: str) -> FloatArray:
     if not argument:
         raise ConfigError("mbr needs a metric: write mbr:chrf")
     metric, offsets = inputs.metric(argument), inputs.nbest.offsets
-    return mbr.expected_scores(metric, inputs.scored, offsets, mbr.uniform(offsets))
+    expected_scores = provided("portmert.expected_scores", "mbr")
+    values: FloatArray = expected_scores(metric, inputs.scored, offsets, votes.uniform(offsets))
+    return values
 
 
 COMPUTED: dict[str, Callable[[FeatureInputs, str], FloatArray]] = {

@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from ..search import DEFAULT_OPTIMIZER
 from ..search.list_statistics import statistics_table
 from ..search.stat_table import StatTable
 from ..search.weight_search import Setup, find_weights
-from ..texts import corpus, mbr, statistics
+from ..texts import corpus, statistics
 
 LIST = """\
 0 ||| a b c d e ||| F0= -3 -1.5 G0= -3 ||| -1 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2
@@ -71,9 +70,6 @@ def _tune(folder: Path) -> None:
     with collected_notices():
         find_weights(nbest, StatTable(statistics.compute_stats(bleu, batch)), bleu, quick)
     model.write_nbest(nbest, folder / "copy")
-    alike = mbr.uniform(nbest.offsets)
-    for average in get_args(mbr.Average):
-        mbr.expected_scores(bleu, nbest.texts, nbest.offsets, alike, average=average)
 
 
 def _count(share: int, shares: int) -> None:

@@ -3,19 +3,17 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from portmert.metrics import _pairs, _shared
-from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts
-from portmert.metrics._elementary import exp, summed
+from portmert.metrics._base import Batch, FloatArray, IntArray, Metric, Texts, Vocabulary
+from portmert.metrics.bleu import Bleu
 from portmert.metrics.kernels.pairs import first_equals
-
-from ..base import errors, numbers
-from ..base.threads import each, raise_if_cancelled
-from .statistics import check_texts, checked_stats
+from portmert.tuner.base import errors
+from portmert.tuner.base.threads import each, raise_if_cancelled
+from portmert.tuner.texts.statistics import check_texts, checked_stats
 
 Average = Literal["scores", "statistics"]
 """The quantity that is averaged over a list; see `expected_scores`."""
@@ -155,44 +153,6 @@ class _Pairs:
         return sums[:, 0] if self._scores else np.asarray(self._metric.score(sums))
 
 
-def uniform(offsets: IntArray) -> FloatArray:
-    """Return (H,) weights that are equal in each list and add to 1."""
-    sizes = np.diff(offsets)
-    return np.repeat(1.0 / sizes, sizes)
-
-
-def by_model(
-    offsets: IntArray,
-    scores: FloatArray,
-    *,
-    temperature: float | None = None,
-    size: int | None = None,
-) -> FloatArray:
-    """Return (H,) weights of hypotheses as references, by their model scores.
-
-    Parameters
-    ----------
-    offsets : (S + 1,) int64
-        The hypotheses of list s are `offsets[s]:offsets[s + 1]`.
-    scores : (H,) float64
-        Model scores; higher is better.
-    temperature
-        The weights are the softmax of the scores times this factor, at most `LARGEST`. None: all
-        are equal.
-    size
-        The number of hypotheses of each list that have a weight above 0: those with the highest
-        scores, of equal ones the first. None: all.
-    """
-    weights = np.zeros(len(scores))
-    for begin, end in pairwise(offsets.tolist()):
-        list_scores = scores[begin:end]
-        best_rows = begin + np.argsort(-list_scores, kind="stable")[:size]
-        logits = min(temperature or 0.0, numbers.LARGEST) * scores[best_rows]
-        shares = exp(logits - logits.max())
-        weights[best_rows] = shares / summed(shares)
-    return weights
-
-
 def _distinct(texts: Texts, offsets: IntArray, weights: FloatArray) -> _Distinct:
     """Return the distinct texts of each list; the first of equal texts has the weights of all."""
     tokens = _shared.flat(texts.tokens)
@@ -234,3 +194,10 @@ def _blocks(segments: IntArray, sizes: IntArray) -> Iterator[tuple[int, int]]:
         pairs += size * (run.stop - max(begin, run.start))
     if begin < len(segments):
         yield begin, len(segments)
+
+
+def warm_up() -> None:
+    """Compile what both averages need, on two hypotheses."""
+    texts = Texts.from_lines(["a b c d e", "b a c e d"], Vocabulary())
+    for average in get_args(Average):
+        expected_scores(Bleu(), texts, np.array([0, 2]), np.full(2, 0.5), average=average)

@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF
 
+from portmert.extensions.mbr import mbr
+from portmert.extensions.mbr.mbr import expected_scores
 from portmert.metrics._base import Batch, Texts, Vocabulary
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.components import registry
-from portmert.tuner.texts import mbr
-from portmert.tuner.texts.mbr import by_model, expected_scores, uniform
+from portmert.tuner.nbest.votes import by_model, uniform
 from tests.oracles import mbr as oracle
 
 LISTS = st.lists(

@@ -1,0 +1,1 @@
+"""Minimum Bayes risk: `rerank --mbr` and features `mbr:METRIC`; see docs/how-to/mbr.md."""
