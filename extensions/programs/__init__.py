@@ -1,4 +1,5 @@
-"""Decoders and metrics that are programs of the user's; see docs/how-to/own-metric.md.
+"""Decoders and metrics of the user's own; see docs/how-to/own-metric.md.
 
-The decoder `command`, with formulas of its weights; the metrics `command:` and `command+links:`.
+The decoder `command`, with formulas of its weights; functions that decode, for `portmert.tune`;
+the metrics `command:` and `command+links:`.
 """

@@ -1,9 +1,8 @@
 """Tunes a decoder: a function, or what a configuration names."""
 
-import hashlib
 import html
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -12,27 +11,25 @@ from portmert.metrics._base import Metric
 
 from ..base.arguments import checked
 from ..base.context import Progress, using
-from ..base.errors import ConfigError, InputError, ProgramError, counted, suggest
-from ..base.files import make_folder, read_lines, write_text
-from ..components import registry
-from ..decoders._function import Decode, FunctionDecoder
+from ..base.errors import ConfigError, ProgramError
 from ..evaluation.document import Chart, ChartChoice, Series
 from ..evaluation.report import Report
 from ..executors.opening import Workplace, opened
 from ..families import provided
 from ..runs import config as configs
-from ..runs.config import Data, Experiment, Tune
-from ..runs.inputs import CALLED
+from ..runs.config import Experiment
 from ..runs.records import read_json
 from ..runs.replicas import Replicas, run
 from ..runs.result import Result
-from ..search import DEFAULT_OPTIMIZER
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import of_weights, table
 from ..search.optimizers._base import Optimizer
 from ..texts.annotator import Annotator
 from ..weights.feature_weights import FeatureWeights
 from .texts import PathLike, TextLike
+
+Decode = Callable[[dict[str, Any], list[Any], int], Any]
+"""Called as decode(weights, sources, size); see `tune`."""
 
 
 class TuneSettings(TypedDict, total=False):
@@ -289,24 +286,13 @@ def tune(
     elif callable(decoder):
         if sources is None or refs is None or not start or folder is None:
             raise ConfigError("tune with a function needs sources, refs, start and folder")
-        output = Path(folder).absolute()
+        place = Workplace.parse(executor or "local")
+        of_function = provided("portmert.experiments", "function")
         sets = {"": (sources, refs)} | ({"test_": values["test"]} if "test" in values else {})
-        built = FunctionDecoder(decoder, FeatureWeights.of(start), {}, values.get("batch", 0))
-        experiment = configs.complete(
-            Experiment(
-                path=CALLED,
-                tune=_tune({"output": output, **values}),
-                data=Data(
-                    **_written_texts(output, sets, built), text=tuple(values.get("text", ()))
-                ),
-                metric=registry.metric(metric),
-                optimizer=registry.optimizer(values.get("optimizer", DEFAULT_OPTIMIZER)),
-                decoder=built,
-                annotator=None if annotator is None else registry.annotator(annotator),
-                constraints=Constraints.of(values.get("constraints")),
-                executor=Workplace.parse(executor or "local"),
-            )
+        experiment = of_function(
+            decoder, sets, {"output": Path(folder).absolute(), **values}, start, metric, annotator
         )
+        experiment = replace(experiment, executor=place)
     else:
         if sources is not None or refs is not None or start or folder is not None:
             raise ConfigError("sources, refs, start and folder are those of the configuration")
@@ -317,75 +303,3 @@ def tune(
     with using(progress=progress), opened(experiment.executor):
         result = run(experiment, fresh=fresh)
     return TunedDecoder(result, result.weights.plain(), experiment.tune.output, experiment.metric)
-
-
-def _tune(values: Mapping[str, Any]) -> Tune:
-    """Return the settings that are keys of [tune]."""
-    keys = [item.name for item in fields(Tune)]
-    names = {*keys, *TuneSettings.__annotations__}
-    for key in values:
-        if key not in names:
-            raise ConfigError(f"tune: no setting {key}{suggest(key, names)}")
-    return configs.table_of(CALLED, Tune, {key: values[key] for key in keys if key in values})
-
-
-def _written_texts(
-    folder: Path, sets: Mapping[str, tuple[Any, Any]], decoder: FunctionDecoder
-) -> dict[str, Any]:
-    """Write texts into the folder of a run; return the keys of [data] that name them.
-
-    Parameters
-    ----------
-    sets
-        The beginning of the keys, as `test_` -> sources and references.
-    decoder
-        Gets the sources of each text.
-    """
-    names: dict[str, Any] = {}
-    for prefix, (inputs, refs) in sets.items():
-        sources = read_lines(inputs) if isinstance(inputs, Path | str) else list(inputs)
-        path = _written_text(folder, f"{prefix}source", [_as_text(item) for item in sources])
-        decoder.texts[path] = sources
-        names[f"{prefix}source"] = path
-        names[f"{prefix}references"] = _references(folder, prefix, refs, len(sources))
-    return names
-
-
-def _references(folder: Path, prefix: str, refs: Any, count: int) -> tuple[Path, ...]:
-    """Return the files of references: a file, lines, several files or several lists of lines."""
-    texts: list[Any] = [refs] if isinstance(refs, Path | str) else list(refs)
-    are_files = all(isinstance(text, Path | str) and Path(text).is_file() for text in texts)
-    if texts and not are_files and all(isinstance(text, str) for text in texts):
-        texts = [texts]
-    files = []
-    for number, text in enumerate(texts, 1):
-        if isinstance(text, Path | str):
-            files.append(Path(text).absolute())
-            continue
-        if len(text) != count:
-            raise InputError(
-                f"refs: {counted(len(text), 'line')} for {counted(count, 'source')}; give a line "
-                f"for each source, in order"
-            )
-        files.append(_written_text(folder, f"{prefix}reference-{number}", text))
-    return tuple(files)
-
-
-def _written_text(folder: Path, name: str, lines: Sequence[str]) -> Path:
-    """Write a text into the folder of a run; its name tells the content, so it never changes."""
-    text = "".join(" ".join(line.splitlines()) + "\n" for line in lines)
-    path = folder / "texts-given" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.txt"
-    make_folder(path.parent)
-    write_text(path, text)
-    return path
-
-
-def _as_text(source: Any) -> str:
-    """Return the line that stands for a source: its text, or a description of another object."""
-    if isinstance(source, str | Path):
-        return str(source)
-    if hasattr(source, "tobytes"):  # an array
-        digest = hashlib.sha256(source.tobytes()).hexdigest()[:12]
-        return f"{type(source).__name__} {getattr(source, 'shape', '')} {digest}"
-    text = repr(source)
-    return type(source).__name__ if " at 0x" in text else text

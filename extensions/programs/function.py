@@ -1,27 +1,67 @@
 """A function of the caller's that decodes."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Unpack
 
-from portmert.metrics._base import Vocabulary
+from portmert.metrics._base import Metric, Vocabulary
+from portmert.tuner.api.tuning import Decode, TuneSettings
+from portmert.tuner.base import errors
+from portmert.tuner.base.context import current
+from portmert.tuner.base.errors import ConfigError, InputError, counted, suggest
+from portmert.tuner.base.files import make_folder, read_lines, write_text
+from portmert.tuner.base.warn import collected_notices
+from portmert.tuner.components import registry
+from portmert.tuner.decoders._any_lists import Fitting, answers_of
+from portmert.tuner.decoders._base import Decoder, Decoding
+from portmert.tuner.decoders._shards import Shard, Step, Work, decode_lines
+from portmert.tuner.nbest.model import NBest, best_rows, nbest_lines, taken
+from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.readers._json import records_file
+from portmert.tuner.nbest.readers.jsonl import Jsonl
+from portmert.tuner.runs import config as configs
+from portmert.tuner.runs.config import Data, Experiment, Tune
+from portmert.tuner.runs.inputs import CALLED
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.constraints import Constraints
+from portmert.tuner.texts.annotator import Annotator
+from portmert.tuner.weights.feature_weights import FeatureWeights
 
-from ..base import errors
-from ..base.context import current
-from ..base.files import read_lines, write_text
-from ..base.warn import collected_notices
-from ..nbest.model import NBest, best_rows, nbest_lines, taken
-from ..nbest.read import read_nbest
-from ..nbest.readers._json import records_file
-from ..nbest.readers.jsonl import Jsonl
-from ..weights.feature_weights import FeatureWeights
-from ._any_lists import Fitting, answers_of
-from ._base import Decoder, Decoding
-from ._shards import Shard, Step, Work, decode_lines
 
-Decode = Callable[[dict[str, Any], list[Any], int], Any]
-"""Called as decode(weights, sources, size); see `portmert.tune`."""
+def experiment_of(
+    decoder: Decode,
+    sets: Mapping[str, tuple[Any, Any]],
+    values: Mapping[str, Any],
+    start: Mapping[str, float | Sequence[float]],
+    metric: str | Metric,
+    annotator: str | Annotator | None,
+) -> Experiment:
+    """Return the tuning of a function that decodes; its texts are written into the folder.
+
+    Parameters
+    ----------
+    sets
+        See `_written_texts`.
+    values
+        The settings of `portmert.tune`, and its folder as `output`.
+    """
+    tune = _tune(values)
+    built = FunctionDecoder(decoder, FeatureWeights.of(start), {}, values.get("batch", 0))
+    texts = _written_texts(values["output"], sets, built)
+    return configs.complete(
+        Experiment(
+            path=CALLED,
+            tune=tune,
+            data=Data(**texts, text=tuple(values.get("text", ()))),
+            metric=registry.metric(metric),
+            optimizer=registry.optimizer(values.get("optimizer", DEFAULT_OPTIMIZER)),
+            decoder=built,
+            annotator=None if annotator is None else registry.annotator(annotator),
+            constraints=Constraints.of(values.get("constraints")),
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -169,3 +209,75 @@ def _check_travels(work: FunctionWork) -> None:
                 f"{label} cannot travel to the workers of the executor ({error}); leave executor "
                 f"out, or open files and models inside decode"
             ) from error
+
+
+def _tune(values: Mapping[str, Any]) -> Tune:
+    """Return the settings that are keys of [tune]."""
+    keys = [item.name for item in fields(Tune)]
+    names = {*keys, *TuneSettings.__annotations__}
+    for key in values:
+        if key not in names:
+            raise ConfigError(f"tune: no setting {key}{suggest(key, names)}")
+    return configs.table_of(CALLED, Tune, {key: values[key] for key in keys if key in values})
+
+
+def _written_texts(
+    folder: Path, sets: Mapping[str, tuple[Any, Any]], decoder: FunctionDecoder
+) -> dict[str, Any]:
+    """Write texts into the folder of a run; return the keys of [data] that name them.
+
+    Parameters
+    ----------
+    sets
+        The beginning of the keys, as `test_` -> sources and references.
+    decoder
+        Gets the sources of each text.
+    """
+    names: dict[str, Any] = {}
+    for prefix, (inputs, refs) in sets.items():
+        sources = read_lines(inputs) if isinstance(inputs, Path | str) else list(inputs)
+        path = _written_text(folder, f"{prefix}source", [_as_text(item) for item in sources])
+        decoder.texts[path] = sources
+        names[f"{prefix}source"] = path
+        names[f"{prefix}references"] = _references(folder, prefix, refs, len(sources))
+    return names
+
+
+def _references(folder: Path, prefix: str, refs: Any, count: int) -> tuple[Path, ...]:
+    """Return the files of references: a file, lines, several files or several lists of lines."""
+    texts: list[Any] = [refs] if isinstance(refs, Path | str) else list(refs)
+    are_files = all(isinstance(text, Path | str) and Path(text).is_file() for text in texts)
+    if texts and not are_files and all(isinstance(text, str) for text in texts):
+        texts = [texts]
+    files = []
+    for number, text in enumerate(texts, 1):
+        if isinstance(text, Path | str):
+            files.append(Path(text).absolute())
+            continue
+        if len(text) != count:
+            raise InputError(
+                f"refs: {counted(len(text), 'line')} for {counted(count, 'source')}; give a line "
+                f"for each source, in order"
+            )
+        files.append(_written_text(folder, f"{prefix}reference-{number}", text))
+    return tuple(files)
+
+
+def _written_text(folder: Path, name: str, lines: Sequence[str]) -> Path:
+    """Write a text into the folder of a run; its name tells the content, so it never changes."""
+    text = "".join(" ".join(line.splitlines()) + "\n" for line in lines)
+    path = folder / "texts-given" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.txt"
+    make_folder(path.parent)
+    write_text(path, text)
+    return path
+
+
+def _as_text(source: Any) -> str:
+    """Return the line that stands for a source: its text, or a description of another object."""
+    if isinstance(source, str | Path):
+        return str(source)
+    if hasattr(source, "tobytes"):  # an array
+        digest = hashlib.sha256(source.tobytes()).hexdigest()[:12]
+        return f"{type(source).__name__} {getattr(source, 'shape', '')} {digest}"
+    text = repr(source)
+    return type(source).__name__ if " at 0x" in text else text
