@@ -11,17 +11,19 @@ that has a colon itself wins over a key with an id.
 """
 
 import csv
+import gc
 import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import options
 from .errors import InputError, counted, shown
 from .files import called, each_line
-from .json_toml import parse_json
+from .json_toml import parse_json, parse_plain_json
 from .warn import warn
 
 ID_KEYS = (
@@ -44,6 +46,9 @@ _JSON = re.compile(r"\.(?:json|jsonl)(?:\.(?:gz|xz|zst|bz2))?$")
 _RECOGS = re.compile(r"(\S+):\t?\s*(ref|hyp)=(\[.*\])\s*")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"")
 _ABSENT = object()
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_AT_ONCE = 1000
+"""Lines that are parsed at once."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,19 @@ class _Record(NamedTuple):
     size: int = 1
 
 
+@contextmanager
+def collected_later() -> Iterator[None]:
+    """Look for garbage again after millions of objects are read, none of which is garbage."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@collected_later()
 def column_of(path: object) -> RecordColumn | None:
     """Read the column that `FILE#KEY` names; None for the name of a file without a key.
 
@@ -178,7 +196,13 @@ def column_of_records(
             there = ", ".join(map(shown, list(values_of_name)[:5]))
             raise InputError(f"{where}: no record has '{name}' {choice} (there: {there})")
     key, id_key, index_key = _keys(records, key)
-    values = [value for place, record in records for value in _values(place, (record,), key)]
+    values: list[_Record] = []
+    for place, record in records:
+        value = record.get(key, _ABSENT)
+        if type(value) in _SCALARS:  # nearly all; the rest takes its time
+            values.append(_Record(place, (record,), value))
+        else:
+            values += _values(place, (record,), key)
     reasons = {
         k: _reason(record, key)
         for k, record in enumerate(values)
@@ -350,18 +374,26 @@ def _of_json(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
     if first.lstrip()[:1] == "[" or first.strip() == "{" or '"samples"' in first[: 1 << 16]:
         yield from _of_document(file, "\n".join([first, *lines]))
         return
-    for number, line in enumerate(itertools.chain([first] if first else [], lines), 1):
-        place = f"{called(file)}:{number}"
-        try:
-            record = parse_json(line)
-        except ValueError as error:
-            raise InputError(f"{place}: not JSON: {error}") from None
-        if not isinstance(record, dict):
-            raise InputError(f"{place}: '{shown(line)}' is no JSON object")
-        if number == 1 and ".jsonl" not in file and _is_of_arrays(record):
-            yield from _of_document(file, line)  # written in one line
-            return
-        yield place, record
+    where, number = called(file), 0
+    whole = itertools.chain([first] if first else [], lines)
+    while block := list(itertools.islice(whole, _AT_ONCE)):
+        contents = parse_plain_json([line.encode("utf-8", "surrogatepass") for line in block])
+        for place, line in enumerate(block):
+            number += 1
+            record = _parsed(line, f"{where}:{number}") if contents is None else contents[place]
+            if not isinstance(record, dict):
+                raise InputError(f"{where}:{number}: '{shown(line)}' is no JSON object")
+            if number == 1 and ".jsonl" not in file and _is_of_arrays(record):
+                yield from _of_document(file, line)  # written in one line
+                return
+            yield f"{where}:{number}", record
+
+
+def _parsed(line: str, place: str) -> Any:
+    try:
+        return parse_json(line)
+    except ValueError as error:
+        raise InputError(f"{place}: not JSON: {error}") from None
 
 
 def _is_of_arrays(content: dict[str, Any]) -> bool:
@@ -524,7 +556,7 @@ def _ids(records: Sequence[_Record], key: str) -> tuple[str, ...] | None:
             return None
     ids = []
     for record, whole in zip(records, wholes, strict=True):
-        name = _lookup(whole, key)
+        name = whole[key] if key in whole else _lookup(whole, key)
         if isinstance(name, bool) or not isinstance(name, str | int):
             text = "missing" if name is _ABSENT else shown(json.dumps(name))
             raise InputError(f"{record.place}: the id '{key}' is {text}; every record needs one")
@@ -552,14 +584,8 @@ def _words(records: Sequence[dict[str, Any]]) -> dict[str, tuple[str, ...]]:
 def _ranks(records: Sequence[_Record], key: str) -> tuple[int, ...] | None:
     """Return the number of the hypothesis of each value, from 1; None where records have none."""
     names = (key,) if key else INDEX_KEYS
-    index_key = next(
-        (
-            name
-            for name in names
-            if any(name in obj for record in records for obj in record.around)
-        ),
-        key,
-    )
+    there = set[str]().union(*(obj for record in records for obj in record.around))
+    index_key = next((name for name in names if name in there), key)
     if not index_key:
         return None
     numbers = []

@@ -79,6 +79,11 @@ def score_bootstrap(seed: int) -> np.random.Generator:
     return _generator(seed, 0)
 
 
+def blocks(seed: int, units: int) -> np.random.Generator:
+    """Return the generator that deals many segments, or groups, into blocks."""
+    return _generator(seed, 0, 1, units)
+
+
 def randomization(seed: int, replicas: int) -> np.random.Generator:
     """Return the generator that swaps the first system's outputs with a replica's."""
     return _generator(seed, 1, replicas)

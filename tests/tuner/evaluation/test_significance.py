@@ -498,3 +498,18 @@ def test_one_group_is_not_tested():
     found = grouped_pair(first, second, ["all"] * len(labels))
     assert (found.p, found.error, found.difference_low) == (None, None, None)
     assert found.difference != 0
+
+
+def test_many_segments_are_dealt_into_blocks_that_say_the_same(monkeypatch):
+    rng = np.random.default_rng(4)
+    first = np.column_stack([rng.random(900), np.ones(900)])
+    second = first + [0.04, 0] + np.column_stack([0.5 * rng.normal(size=900), np.zeros(900)])
+    spreads, plain = pair(first, second)
+    monkeypatch.setattr("portmert.tuner.evaluation.significance.MOST_UNITS", 200)
+    spreads_of_blocks, by_blocks = pair(first, second)
+    assert [x.score for x in spreads_of_blocks] == [x.score for x in spreads]
+    assert (by_blocks.error, by_blocks.degrees) == (plain.error, plain.degrees)
+    # Of 200 blocks a standard error is off by 5 %, so p and ends move a little.
+    assert by_blocks.p == pytest.approx(plain.p, abs=0.02)
+    assert by_blocks.p != plain.p
+    assert by_blocks.difference_low == pytest.approx(plain.difference_low, abs=0.3 * plain.error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ import numpy as np
 from portmert.metrics._base import Batch, FloatArray, IntArray
 
 from ...base import options
-from ...base.columns import RecordColumn, column_of, column_of_records
+from ...base.columns import RecordColumn, collected_later, column_of, column_of_records
 from ...base.errors import ConfigError, InputError, counted, shown
 from ...base.files import called, each_line, read_lines
 from ...base.frames import Frame, is_frame
@@ -115,6 +116,7 @@ class SegmentScores:
         return str(segment + 1) if self.ids is None else f"'{self.ids[segment]}'"
 
 
+@collected_later()
 def read_outcomes(source: Any, answers: str = "") -> dict[str, SegmentScores]:
     """Read the scores of a system, or of each system in a file of several.
 
@@ -235,8 +237,9 @@ def _of_segment_scores(path: Path | str, key: str) -> dict[str, SegmentScores]:
 
 
 def _of_column(column: RecordColumn, answers: str) -> dict[str, SegmentScores]:
-    values = [_number(column, k) for k in range(len(column.values))]
-    is_graded = any(isinstance(x, bool) or x in GRADES for x in column.values if x is not None)
+    values = _numbers(column)
+    distinct = {x for x in column.values if isinstance(x, bool | str)}
+    is_graded = bool(distinct & {True, False}) or any(x in GRADES for x in distinct)
     systems = next(filter(None, map(column.beside, SYSTEM_KEYS)), None)
     rows_of: dict[str, list[int]] = {}
     for row, name in enumerate(systems or [""] * len(values)):
@@ -249,20 +252,19 @@ def _of_column(column: RecordColumn, answers: str) -> dict[str, SegmentScores]:
         raise InputError(f"{column.where}: '{answers}' is missing, or no text, beside some scores")
     by_system = {}
     for name, rows in rows_of.items():
-        ids, segments = None, np.arange(len(rows))
+        ids, segments, of_system = None, np.arange(len(rows)), values[rows]
         if column.ids is not None:
             ids, segments = numbered(column.ids[row] for row in rows)
         lacking = {
-            k: str(column.lacking(row, "")).rstrip("; ")
-            for k, row in enumerate(rows)
-            if math.isnan(values[row])
+            k: str(column.lacking(rows[k], "")).rstrip("; ")
+            for k in np.flatnonzero(np.isnan(of_system)).tolist()
         }
         by_system[name] = SegmentScores(
             f"{column.where} ({name})" if len(rows_of) > 1 else column.where,
             column.key,
             ids,
             segments,
-            np.array([values[row] for row in rows]),
+            of_system,
             lacking,
             {key: tuple(texts[row] for row in rows) for key, texts in columns.items()},
             is_graded,
@@ -281,6 +283,26 @@ def _check_filters(outcomes: SegmentScores) -> None:
             f"({', '.join(map(shown, filters))}); choose one: #{outcomes.key}"
             f"[{FILTER_KEY}={first}]"
         )
+
+
+def _numbers(column: RecordColumn) -> FloatArray:
+    """Return the numbers of all values; equal texts are read once."""
+    values = column.values
+    if {*map(type, values)} <= {int, float, bool}:
+        with suppress(OverflowError):
+            numbers = np.array(values, dtype=np.float64)
+            if np.isfinite(numbers).all():
+                return numbers
+    by_text: dict[str, float] = {}
+    rows = []
+    for row, value in enumerate(values):
+        number = by_text.get(value) if isinstance(value, str) else None
+        if number is None:
+            number = _number(column, row)
+            if isinstance(value, str) and not math.isnan(number):  # of these each has a reason
+                by_text[value] = number
+        rows.append(number)
+    return np.array(rows, dtype=np.float64)
 
 
 def _number(column: RecordColumn, row: int) -> float:

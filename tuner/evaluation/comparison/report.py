@@ -20,6 +20,7 @@ from ..document import (
 )
 from ..formatting import ShownMetric, decimals, p_or_dash
 from ..power import POWER
+from ..significance import MOST_UNITS
 from .answers import tables_of
 from .sentences import (
     MAX_SENTENCES,
@@ -80,8 +81,7 @@ def _blocks_of_runs(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
 def about(comparison: Comparison) -> str:
     """Return what the results of a comparison depend on."""
     parts = [f"{counted(comparison['samples'], 'sample')}, seed {comparison['seed']}"]
-    count = comparison.get("tested") or len(comparison.get("segments", ()))
-    if count:
+    if count := _count(comparison):
         segments = counted(count, "segment")
         if groups := comparison.get("groups"):
             segments += f" in {counted(groups['count'], 'group')}"
@@ -90,6 +90,11 @@ def about(comparison: Comparison) -> str:
     if comparison.get("reference_links"):
         parts.append(f"word links: {comparison['reference_links']}")
     return " · ".join([*parts, f"portmert {comparison['portmert']}"])
+
+
+def _count(comparison: Comparison) -> int:
+    """Return the number of segments; 0 if it is not known."""
+    return int(comparison.get("tested") or len(comparison.get("segments", ())))
 
 
 def blocks_of(comparison: Comparison) -> list[Block]:
@@ -299,6 +304,8 @@ def _tests(view: ShownComparison) -> Table:
             )
     t_test = "p: t-test of luck of the test set and of tuning, as the interval; "
     groups, of = comparison.get("groups"), "segments"
+    if _count(comparison) > MOST_UNITS:
+        of = f"{MOST_UNITS} random blocks of segments"
     if groups:
         of = (
             f"{groups['count']} groups of {groups['smallest']} to {groups['largest']} segments "
