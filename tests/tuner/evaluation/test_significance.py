@@ -478,6 +478,24 @@ def test_the_standard_error_is_that_of_clusters_left_out(seed):
     assert found.error == pytest.approx(((count - 1) / count * (spread**2).sum()) ** 0.5)
 
 
+def test_equal_groups_have_the_cluster_robust_error_of_statsmodels():
+    """Values of statsmodels 0.15.0, an OLS of the differences on a constant.
+
+    `OLS(change, ones).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)`
+    """
+    change = [1, 0, 1, 1, 0, 0, -1, 0, 1, 1, 0, 1, 0, 1, 0, 0, -1, 0, 1, 0, 1, 1, 1, 0]
+    first = np.column_stack([np.ones(24), np.ones(24)])
+    second = first + np.column_stack([change, np.zeros(24)])
+    tested = grouped_pair(first, second, [str(k // 4) for k in range(24)])
+    assert tested.difference == pytest.approx(0.375)
+    assert tested.error == pytest.approx(0.17969882)
+    assert (tested.difference_low, tested.difference_high) == pytest.approx(
+        (-0.08693053, 0.83693053)
+    )
+    # Its p by Student's t is 0.0913; that of 2 ** 6 exchanges of groups differs by their steps.
+    assert abs(tested.p - 0.0913) < 2 / 2**6 + error(0.0913)
+
+
 def test_equal_groups_have_a_degree_of_freedom_less_than_their_number():
     rng = np.random.default_rng(1)
     first, second = draw_stats(rng, 60), draw_stats(rng, 60)
@@ -503,7 +521,7 @@ def test_one_group_is_not_tested():
 def test_many_segments_are_dealt_into_blocks_that_say_the_same(monkeypatch):
     rng = np.random.default_rng(4)
     first = np.column_stack([rng.random(900), np.ones(900)])
-    second = first + [0.04, 0] + np.column_stack([0.5 * rng.normal(size=900), np.zeros(900)])
+    second = first + np.column_stack([0.04 + 0.5 * rng.normal(size=900), np.zeros(900)])
     spreads, plain = pair(first, second)
     monkeypatch.setattr("portmert.tuner.evaluation.significance.MOST_UNITS", 200)
     spreads_of_blocks, by_blocks = pair(first, second)
