@@ -4,7 +4,6 @@ import json
 import random
 from itertools import chain, product
 
-import click
 import numpy as np
 import pytest
 
@@ -13,9 +12,9 @@ from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.columns import ID_KEYS, INDEX_KEYS
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.files import read_lines
-from portmert.tuner.cli import main
 from portmert.tuner.texts.corpus import read_references, read_source
 from portmert.tuner.texts.joining import joined
+from tests.support.cli import commands
 
 SIZE = 3
 IDS = ("s-9", "s-10", "s-11", "s-12")
@@ -285,17 +284,8 @@ def test_an_existing_file_with_a_hash_in_its_name_is_a_text(write):
     assert read_lines(joined(["t#x"])[0][0]) == names
 
 
-def commands(group, name=""):
-    for each in group.list_commands(click.Context(group)):
-        command = group.get_command(click.Context(group), each)
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{name}{each} ")
-        else:
-            yield name + each, command
-
-
 def test_every_command_that_joins_texts_can_drop_what_is_missing():
-    for name, command in commands(main):
+    for name, command in commands():
         options = {option for one in command.params for option in one.opts}
         if options & {"--ref", "--nbest"} and name not in JOINS_NOTHING:
             assert "--drop-missing" in options, name

@@ -10,9 +10,8 @@ import re
 import pytest
 
 from portmert.metrics._display import NOTHING
-from portmert.tuner.cli import main
 from tests.support import evaluations
-from tests.support.cli import fault, run
+from tests.support.cli import commands, fault, run
 
 UNCERTAIN = re.compile(
     r"(p|p_.*|low|high|.*_(low|high)|s_sel|s_opt|sd|seed_spread|error|.*_error|.*kappa.*)"
@@ -328,15 +327,5 @@ WITHOUT_CHANCE = {
 """They print scores only; `demo` compares real outputs."""
 
 
-def commands(group, *names):
-    """Yield the names of all commands."""
-    for name in group.list_commands(None):
-        command = group.get_command(None, name)
-        if hasattr(command, "list_commands"):
-            yield from commands(command, *names, name)
-        else:
-            yield " ".join((*names, name))
-
-
 def test_every_command_is_tried_or_leaves_nothing_to_chance():
-    assert sorted(commands(main)) == sorted([*TRIED, *WITHOUT_CHANCE])
+    assert sorted(name for name, _ in commands()) == sorted([*TRIED, *WITHOUT_CHANCE])

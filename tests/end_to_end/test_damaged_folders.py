@@ -14,6 +14,7 @@ from tests.support.places import INVENTED
 from tests.support.run_folders import (
     LITTLE,
     REFERENCE,
+    products,
     renew_digest,
     write_corpus,
     write_lines,
@@ -180,29 +181,22 @@ def test_digests_name_only_files_of_their_folder(copy, tmp_path, name):
     assert precious.read_text() == "of the user\n"
 
 
-def whole(folder):
-    """Return the bytes of all files of a run but logs."""
-    made = (".lock", "log.txt", "decoder.log")
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name not in made)
-    return {path.relative_to(folder): path.read_bytes() for path in files}
-
-
 PARTS = ["nbest.gz", "weights.json", "scores.json", "optimized.json"]
 
 
 @pytest.mark.parametrize("part", [*PARTS, ""])
 def test_a_file_that_is_gone_from_a_finished_run_is_named_and_made_again(copy, part):
-    gone, before = copy / "iteration-02" / part, whole(copy)
+    gone, before = copy / "iteration-02" / part, products(copy)
     gone.unlink() if part else shutil.rmtree(gone)
     assert fault("report", copy).startswith(f"portmert: error: {gone}: ")
     run(*tune(copy, *TWO))
-    assert whole(copy) == before
+    assert products(copy) == before
     run("report", copy)
 
 
 @pytest.mark.parametrize("name", [f"iteration-01/{part}" for part in PARTS] + ["result.json"])
 def test_changed_files_of_a_run_are_refused_by_readers_and_made_again(copy, name):
-    damaged, before = copy / name, whole(copy)
+    damaged, before = copy / name, products(copy)
     data = damaged.read_bytes()
     for content in (data[: len(data) // 2], data.replace(b"0", b"1")):
         damaged.write_bytes(content)
@@ -210,7 +204,7 @@ def test_changed_files_of_a_run_are_refused_by_readers_and_made_again(copy, name
         said = run(*tune(copy, *TWO)).stderr
         if name != "result.json":  # which each run writes
             assert f"{damaged}: changed or gone since it was written; it is made again" in said
-        assert whole(copy) == before
+        assert products(copy) == before
     run("report", copy)
 
 
@@ -218,24 +212,24 @@ def test_changed_files_of_an_average_are_made_again(tmp_path):
     words = tune(tmp_path, "tune.iterations=1", "tune.nbest=3", "tune.replicas=2",
                  "optimizer.name=coordinate", *TEST_SET)  # fmt: skip
     run(*words)
-    before = whole(tmp_path)
+    before = products(tmp_path)
     other = f"other={tmp_path / 'test' / 'output.txt'}"
     for name in ("average/nbest.gz", "average/scores.json", "replica-1/test/output.txt"):
         damaged = tmp_path / name
-        damaged.write_bytes(before[damaged.relative_to(tmp_path)] + b"\n")
+        damaged.write_bytes(before[name] + b"\n")
         if name == "replica-1/test/output.txt":
             said = fault("compare", tmp_path, other)
             assert f"{damaged}: changed since it was written; " in said
         assert f"{damaged}: changed or gone since it was written; it is" in run(*words).stderr
-        assert whole(tmp_path) == before
+        assert products(tmp_path) == before
     digests = tmp_path / "average" / "digests.json"
     held = json.loads(digests.read_text())
     digests.write_text(json.dumps({**held, "weights.json": held["nbest.gz"]}))
     run(*words)
-    assert whole(tmp_path) == before
+    assert products(tmp_path) == before
     (tmp_path / "average" / "weights.json").write_bytes(b"\xff\xfe\x00junk\n")
     run(*words)
-    assert whole(tmp_path) == before
+    assert products(tmp_path) == before
     # A count that no machine can hold ends at once too, without growing.
     state = tmp_path / "state.json"
     content = json.loads(state.read_text())

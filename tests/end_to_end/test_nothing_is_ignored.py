@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from portmert.extensions.mert_moses._mert_moses_options import OPTIONS
 from portmert.tuner import families
 from portmert.tuner.cli import main
+from tests.support.cli import commands
 from tests.support.places import INVENTED
 from tests.support.run_folders import FEWER
 
@@ -53,17 +54,6 @@ FREE |= {(name, "--systems") for name in ("optimize", "crossval", "rerank-tune")
 configuration or a run may name."""
 NOTHING = "file/nonesuch"
 """Nothing is there and nothing can be put there: `file` is a file. No component is called so."""
-
-
-def commands():
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        command = main.get_command(context, name)
-        if isinstance(command, click.Group):
-            for sub in command.list_commands(context):
-                yield f"{name} {sub}", command.get_command(context, sub)
-        else:
-            yield name, command
 
 
 def cases():

@@ -22,8 +22,8 @@ from portmert.tuner import families
 from portmert.tuner.base.options import quoted
 from portmert.tuner.cli import main
 from portmert.tuner.components import registry
-from tests.end_to_end.test_nothing_is_ignored import CALLS, TEST, R, commands
-from tests.support.cli import fault, run
+from tests.end_to_end.test_nothing_is_ignored import CALLS, TEST, R
+from tests.support.cli import commands, fault, run
 
 ODD = 'lr=0.1, ws@2+x:y#/it\'s #1 "ü" (b)*.txt'
 GARBAGE = b"a\n\xff\n"

@@ -15,6 +15,7 @@ from portmert.tuner.texts.statistics import needs_of
 from tests.support.bracketed import write_trees
 from tests.support.cli import fault, run
 from tests.support.places import INVENTED, MOSES, SHARED, needs
+from tests.support.run_folders import products
 
 CONFIG = INVENTED / "recorded.toml"
 RECORDED = INVENTED / "recorded"
@@ -170,16 +171,6 @@ def tune(folder, annotator, *options, status=0):
     )  # fmt: skip
 
 
-def products(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and path.name not in {"log.txt", ".lock", "annotation.json"}
-        and "scratch" not in path.parts
-    }
-
-
 def test_tune_on_syntax_from_end_to_end(tmp_path):
     annotator = write_trees(tmp_path / "recorded.mrg", recorded_sentences())
     cache = ("--annotation-cache", tmp_path / "own")
@@ -205,7 +196,7 @@ def test_tune_on_syntax_from_end_to_end(tmp_path):
     # A warm cache and other threads change nothing but what is said of the cache.
     tune(tmp_path / "warm" / "run", annotator, *cache, "--threads", 2)
     warm = tmp_path / "warm" / "run"
-    assert products(warm) == products(folder)
+    assert products(warm, "annotation.json") == products(folder, "annotation.json")
     again = json.loads((warm / "iteration-01" / "annotation.json").read_text())
     assert again["search"]["misses"] == again["scoring"]["misses"] == 0
     # Other parses are another experiment.

@@ -7,7 +7,7 @@ from portmert.tuner.search.steps import Steps
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.cli import run
 from tests.support.places import INVENTED
-from tests.support.run_folders import LITTLE_SET
+from tests.support.run_folders import LITTLE_SET, products
 
 CONFIG = INVENTED / "recorded.toml"
 ALIGNER = ["--set", "data.reference_links=[]", "--set", "aligner.name=thot",
@@ -18,14 +18,6 @@ def tune(folder, *options, config=CONFIG, status=0):
     is_default = not any("optimizer." in option for option in options)
     little = LITTLE_SET if is_default else ()
     return run("tune", config, "--set", f"tune.output={folder}", *little, *options, status=status)
-
-
-def products(folder):
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in {"log.txt", ".lock"} and "scratch" not in path.parts
-    }
 
 
 @pytest.fixture(scope="module")

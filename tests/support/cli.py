@@ -1,5 +1,6 @@
 """The command line, called in this process."""
 
+import click
 from click.testing import CliRunner
 
 from portmert.tuner.cli import main
@@ -20,3 +21,14 @@ def fault(*arguments, status=1):
     if status == 1:
         assert result.stderr.splitlines()[-1].startswith("portmert: error: "), result.stderr
     return result.stderr
+
+
+def commands(group=main, *names):
+    """Yield the name of every command, with its group's before it, and the command."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, *names, name)
+        else:
+            yield " ".join((*names, name)), command

@@ -114,6 +114,16 @@ def write_run(folder, name, outputs, *, metric="bleu"):
     return run
 
 
+def products(folder, *but):
+    """Return the files that a run leaves, {path: bytes}, but logs and files of these names."""
+    no_products = {"log.txt", ".lock", "decoder.log", *but}
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in no_products and "scratch" not in path.parts
+    }
+
+
 def renew_digest(path):
     """Change the digest of a file of a run with the file: so changed, it is read like any other.
 
