@@ -12,7 +12,15 @@ from tests.support.readme import BLOCK, PAGES, ROOT, in_a_copy, runnable, withou
 RESEARCH = sorted((ROOT / "research").glob("*.md"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+LONG = {"crossval.md", "moses.md", "graphs.md", "cluster.md", "optimizer.md"}
+"""Pages whose commands take half of the time of all."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=str(page.relative_to(ROOT)),
+                  marks=[pytest.mark.slow] if page.name in LONG else []) for page in PAGES],
+)  # fmt: skip
 def test_commands_print_what_the_page_shows(page):
     text, first = (one.read_text(encoding="utf-8") for one in (page, PAGES[0]))
     if page != PAGES[0] and set(BLOCK.findall(text)) <= set(BLOCK.findall(first)):
