@@ -94,7 +94,9 @@ class Answers(JsonReader):
     def _requests(self, file: ListFile) -> Iterator[tuple[JsonObject, str]]:
         """Yield each record and the id of its segment."""
         records = js.objects(file, list_key=LISTED if LISTED in self.answers else "")
-        first = next(records)
+        first = next(records, None)
+        if first is None:  # an empty list
+            return
         keys = [self.id] if self.id else [*self.ids, *_usual_ids(first[1])]
         if all(first[1].get(key) is None for key in keys) and not self.id:
             number = first[1].get(_REQUEST)

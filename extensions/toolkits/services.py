@@ -51,11 +51,8 @@ class Anthropic(Answers):
 
     def choices(self, item: JsonObject) -> list[JsonObject]:
         """Return the message of a record; none if the request was cancelled."""
-        return (
-            []
-            if "message" not in item.content.get("result", {"message"})
-            else super().choices(item)
-        )
+        is_lacking = "result" in item.content and item.get("result.message") is None
+        return [] if is_lacking else super().choices(item)
 
     def no_answer(self, item: JsonObject) -> str:
         """Return how a request ended that has no message."""
@@ -93,10 +90,12 @@ class Tgi(Answers):
 
     def choices(self, item: JsonObject) -> list[JsonObject]:
         """Return the answers of a record, and the others of each."""
-        first = super().choices(item)
-        others = [choice.get("details.best_of_sequences") or [] for choice in first]
-        contents = [entry for entries in others for entry in entries]
-        return first + [JsonObject(item.file, item.place, entry) for entry in contents]
+        answers = super().choices(item)
+        for choice in tuple(answers):
+            if choice.get("details.best_of_sequences") is not None:
+                others = choice.entries("details.best_of_sequences", dict, "a list of objects")
+                answers += [JsonObject(item.file, item.place, other) for other in others]
+        return answers
 
 
 @dataclass(frozen=True)
@@ -124,13 +123,13 @@ class LmEvaluation(Answers):
         """Yield the samples of one filter."""
         name, others = self.filter, set()
         for item, segment in super()._requests(file):
-            name = name or item.content.get("filter", "")
-            if item.content.get("filter", "") == name:
+            filter_name = str(item.content.get("filter", ""))
+            name = name or filter_name
+            if filter_name == name:
                 yield item, segment
-            elif item.get("filter") not in others:
-                others.add(item.get("filter"))
-        if others:
-            file.remarks.append(f"filter {name}, not {', '.join(sorted(map(str, others)))}")
+            others.add(filter_name)
+        if len(others) > 1:
+            file.remarks.append(f"filter {name}, not {', '.join(sorted(others - {name}))}")
 
     def choices(self, item: JsonObject) -> list[JsonObject]:
         """Return the answers of a record, one after another from all its lists."""

@@ -59,85 +59,36 @@ MARKUP = (
     ("are within quotes", r'["\u201c]', r'["\u201d]$', _ONE_TEXT),
     ("begin with times", r"[\[(]?(?:\d+:)?\d+:\d\d(?:[.,]\d+)?\b|\[\d+[.:]\d", "", _TAKE_OUT),
     ("begin with numbers", r"\d+[.):]?$", "", _ONE_TEXT),
-    (
-        "begin with the name of their side",
-        r"(?i:hyp|ref|src|hypothesis|reference|pred|target|source)\s*[:=]|\|[A-Z]\|:?$",
-        "",
-        _TAKE_OUT,
-    ),
+    ("begin with the name of their side",
+     r"(?i:hyp|ref|src|hypothesis|reference|pred|target|source)\s*[:=]|\|[A-Z]\|:?$", "",
+     _TAKE_OUT),
     ("begin with ids", r"(?=.*\d)(?=.*[-_])[\w.-]+:?$|[A-Za-z]+\d+:?$", "", _ONE_TEXT),
     ("end with ids", "", r"^\([^\s()]*\d\)$", _ONE_TEXT),
-)
+)  # fmt: skip
 """Lines that are more than a text: what they are, patterns of their first and last tokens, and
 what to do."""
 MARKS = (
-    (
-        "comments (`{example}`)",
-        re.compile("^;;").match,
-        0.0,
-        "a line that begins so is a comment of SCTK; take these lines out",
-    ),
-    (
-        "marks that are no words (`{example}`)",
-        re.compile(
-            r"(?:<(?:s|/s|unk|pad|eps|sil|blank|noise|[a-z]{2})>|<\|[^\s|]*\|>|\[[A-Z_]{3,}\]|!SIL)$"
-        ).match,
-        0.01,
-        _DROPPED,
-    ),
-)
-"""Tokens that are no words on any side: their name, form, least share, and what to do."""
+    (0.0, "^;;", "comments", "a line that begins so is a comment of SCTK; take these lines out"),
+    (0.01,
+     r"^(?:<(?:s|/s|unk|pad|eps|sil|blank|noise|[a-z]{2})>|<\|[^\s|]*\|>|\[[A-Z_]{3,}\]|!SIL)$",
+     "marks that are no words", _DROPPED),
+)  # fmt: skip
+"""Tokens that are no words on any side: their least share, a pattern, their name, what to do."""
 BROKEN = (
-    (
-        (
-            "the {present} have marks of phrases (`{example}`), which are no words: let Moses "
-            "decode without -t (-report-segmentation)"
-        ),
-        re.compile(r"^\|\d+-\d+[|,]").search,
-        0.0,
-    ),
-    (
-        (
-            "the words of the {present} have factors (`{example}`), the {absent} have none: let "
-            "Moses decode without -report-all-factors"
-        ),
-        re.compile(r"^[^|]+\|[^|]+$").search,
-        0.5,
-    ),
-    (
-        (
-            "the {present} were encoded twice (`{example}`): UTF-8 was read as Latin-1 and "
-            "encoded again; `iconv -f UTF-8 -t LATIN1` undoes it (WINDOWS-1252 where it fails)"
-        ),
-        re.compile("[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)").search,
-        0.0,
-    ),
-    (
-        (
-            "the {present} are in subwords of bytes (`{example}`), the {absent} are not: decode "
-            "them with the tokenizer of the model"
-        ),
-        re.compile("^[\u0120\u010a]").search,
-        0.2,
-    ),
-    (
-        (
-            "the {present} are in subwords (`{example}`), the {absent} are not: join them (`@@`: "
-            "--text debpe, `▁`: --text spm-decode)"
-        ),
-        re.compile(r"▁|^##\w|\w@@$|^￭|\w￭$").search,
-        0.01,
-    ),
-)
-"""Tokens of one side that are no words: message, form, least share. The first sign counts."""
-WIDE = (
-    (
-        "the {present} have full-width characters (`{example}`), the {absent} have none: --text "
-        "nfkc makes both narrow"
-    ),
-    re.compile("[\uff01-\uff5e]").search,
-    0.01,
-)
+    (0.0, r"^\|\d+-\d+[|,]", "have marks of phrases, which are no words",
+     "let Moses decode without -t (-report-segmentation)"),
+    (0.5, r"^[^|]+\|[^|]+$", "have words with factors",
+     "let Moses decode without -report-all-factors"),
+    (0.0, "[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)", "were encoded twice",
+     "UTF-8 was read as Latin-1; `iconv -f UTF-8 -t LATIN1` (or WINDOWS-1252) undoes it"),
+    (0.2, "^[\u0120\u010a]", "are in subwords of bytes",
+     "decode them with the tokenizer of the model"),
+    (0.01, r"▁|^##\w|\w@@$|^￭|\w￭$", "are in subwords",
+     "join them (`@@`: --text debpe, `▁`: --text spm-decode)"),
+)  # fmt: skip
+"""Tokens of one side that are no words: their least share, a pattern, what the side is, and what
+to do. The first sign counts."""
+WIDE = (0.01, "[\uff01-\uff5e]", "have full-width characters", "--text nfkc makes both narrow")
 
 
 def _numbers(kind: str, commas: str, points: str) -> tuple[str, Form, Form, Form | None]:
@@ -298,8 +249,8 @@ def doubts(
             lines.append(_unsegmented_source(source, linked, ref.total))
     lines += [_empty_lines(sides), _markup(sides), *(_marked(sides, *mark) for mark in MARKS)]
     lines.append(_alternatives(hyp))
-    broken = _first(_one_sided(sides, *sign) for sign in BROKEN)
-    lines += [broken, _one_sided(sides, *WIDE), _escapes(sides)]
+    broken = _first(_sign(sides, *sign) for sign in BROKEN)
+    lines += [broken, _sign(sides, *WIDE), _escapes(sides)]
     lines += [_first(_opposed(sides, *signs) for signs in group) for group in OPPOSED]
     if broken is None:  # case and tokens of pieces and of broken letters say nothing
         lines += [_casing(sides), _punctuation(sides)]
@@ -397,14 +348,23 @@ def _markup(sides: Sides) -> str | None:
     return None
 
 
-def _marked(sides: Sides, name: str, form: Form, least_share: float, todo: str) -> str | None:
+def _marked(sides: Sides, least_share: float, pattern: str, name: str, todo: str) -> str | None:
     """Return a line if a side has tokens that are no words, looking at each side alone."""
-    marked = [side for side in sides if side.count(form) > least_share * side.total]
-    marked = [side for side in marked if side.count(form) >= (LEAST if least_share else 1)]
+    form = re.compile(pattern).search
+    least = LEAST if least_share else 1
+    marked = [s for s in sides if s.count(form) >= max(least, least_share * s.total)]
     if not marked:
         return None
     names = " and ".join(f"the {side.name}" for side in marked)
-    return f"{names} have {name.format(example=marked[0].example(form))}: {todo}"
+    return f"{names} have {name} (`{marked[0].example(form)}`): {todo}"
+
+
+def _sign(sides: Sides, least_share: float, pattern: str, what: str, todo: str) -> str | None:
+    """Return a line if tokens of a form are on one side alone."""
+    message = f"the {{present}} {what} (`{{example}}`), the {{absent}} do not: {todo}"
+    if not what.startswith("have"):
+        message = message.replace("do not", "are not")
+    return _one_sided(sides, message, re.compile(pattern).search, least_share)
 
 
 def _alternatives(hyp: Side) -> str | None:

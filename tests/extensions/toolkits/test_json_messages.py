@@ -47,6 +47,7 @@ test_what_is_wrong_is_said_with_its_place = refusals(
         "openai": {
             "{}": "list1:1: 'choices' is missing, expected a list of objects (keys found: none)",
             '{"choices": []}': "list1:1: id '0': 'choices' is empty: a segment has",
+            "[]": "list1: no hypothesis in the file",
             '{"choices": [3]}': "list1:1: 'choices' is [3], expected a list of objects",
             f"{completion()}\n{completion(logprobs=None)}": (
                 "list1:2: log-probabilities: this answer has none, the first one has"
@@ -265,6 +266,11 @@ test_answers_that_are_none = refusals(
         "lm-evaluation": {
             '{"doc_id": 0, "resps": [[[-1.5, false]]]}': (
                 "list1:1: 'resps' is [[[-1.5, false]]], expected answers (log-likelihoods are"
+            ),
+        },
+        "tgi": {
+            '{"generated_text": "a", "details": {"best_of_sequences": [1]}}': (
+                "list1:1: 'details.best_of_sequences' is [1], expected a list of objects"
             ),
         },
         "mt-bench": {
