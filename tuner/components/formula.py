@@ -171,7 +171,7 @@ class Formula(Metric):
         )
     )
     in_percent = _of_all(lambda self: all(metric.in_percent for metric in self.metrics))
-    best = property(lambda self: self.oriented(np.inf))  # a sum of shares may be more than 1
+    best = _of_all(lambda self: self.oriented(np.inf))  # a sum of shares may be more than 1
     reads_references = _of_all(
         lambda self: any(metric.reads_references for metric in self.metrics)
     )
