@@ -138,7 +138,9 @@ class TunedDecoder:
 
     def report(self, **options: Any) -> Report:
         """Report on the run; the options are those of `portmert.report`."""
-        return portmert.report(self.folder, **options)
+        operation: Any = portmert.report  # of an extension
+        made: Report = operation(self.folder, **options)
+        return made
 
     @property
     def summary(self) -> list[str]:
