@@ -183,7 +183,7 @@ def _beaten(group: Column, measure: str) -> dict[int, list[int]]:
 
 
 def _headline(labels: Sequence[str], group: Column) -> str:
-    """Return which metric agrees best, and whether that may be luck."""
+    """Return which metric agrees best, and whether that may be chance."""
     best, measure = _by_agreement(group)[0], _main_measure(group)
     if agreement(group.correlations[best]) is None:
         return "No agreement can be computed: scores are constant, or there is one segment only."

@@ -263,7 +263,7 @@ def _origin(config: Path, experiment: Experiment) -> str:
         f"{counted(tune.replicas, 'tuning')} for each metric from seed {tune.seed} on, at most "
         f"{counted(tune.iterations, 'iteration')} of {tune.nbest}-best lists. Scores are of the "
         f"test set, means over the tunings; s_sel is the deviation over resampled segments, s_opt "
-        f"over tunings; p is two-sided by a t-test of luck of the test set and of tuning, then "
+        f"over tunings; p is two-sided by a t-test of chance in the test set and in tuning, then "
         f"corrected (Holm), beside it two-sided by approximate randomization and by paired "
         f"bootstrap."
     )

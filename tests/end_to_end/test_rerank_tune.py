@@ -34,6 +34,19 @@ def tune(*arguments, status=0):
     return run("rerank-tune", *DEV, *TEST, *MERT, "--metric", "bleu", *arguments, status=status)
 
 
+def test_groups_of_the_test_lists_are_drawn(tmp_path):
+    groups, out = tmp_path / "groups", ("--out-dir", tmp_path / "run")
+    groups.write_text("".join(f"g{n // 5}\n" for n in range(40)))
+    found = tune(*TEST_REF, "--groups", groups, *out)
+    assert f"8 groups only, of {groups}" in found.stderr
+    assert read(tmp_path / "run" / "comparison.json")["groups"]["count"] == 8
+    groups.write_text("g1\n" * 3)
+    assert "groups of 3 segments, the test lists have 40" in fault(
+        *("rerank-tune", *DEV, *TEST, *MERT, "--metric", "bleu", *TEST_REF, "--groups", groups),
+        *("--out-dir", tmp_path / "other"),
+    )
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, numbers):
     folder = tmp_path_factory.mktemp("tuned") / "run"
@@ -175,7 +188,7 @@ def test_what_is_printed(folder, numbers):
     assert "<bdi>--out-dir=DIR<" in head
     assert ">Systems<" in main
     assert found["tuning_luck_untested"] == ["averaged"]
-    assert "tuning luck of averaged untested" in (folder / "comparison.html").read_text()
+    assert "chance in tuning of averaged untested" in (folder / "comparison.html").read_text()
     assert not any("replica" in note for note in found["notes"])
     dev = read(folder / "result.json")["first"]["dev_score"]
     first = portmert.rerank(portmert.Lists.read(DATA / "1.nbest.gz"))

@@ -38,7 +38,7 @@ from ..evaluation.comparison.choices import (
 )
 from ..evaluation.comparison.report import document_of
 from ..evaluation.comparison.scores import Counted
-from ..evaluation.comparison.systems import TestSet
+from ..evaluation.comparison.systems import TestSet, find_groups
 from ..evaluation.comparison.without_texts import compared_by_scores
 from ..evaluation.report import Report
 from ..nbest import check, votes
@@ -52,11 +52,12 @@ from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..search.problem import within_segment_spread
 from ..texts import corpus, statistics, text_pipeline
+from ..texts.groups import Groups
 from ..weights.feature_weights import FeatureWeights
 from . import optimizing, replicating
 from .comparing import compare
 from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .texts import PathLike
+from .texts import PathLike, TextLike
 
 TUNED = "tuned"
 SPREAD = 2.0
@@ -171,6 +172,7 @@ def rerank_tune(
     also: Sequence[MetricLike] = (),
     test_scores: Mapping[str, Files] | None = None,
     test_answers: Files = (),
+    groups: TextLike | None = None,
     replicas: Positive = 5,
     fresh: bool = False,
     progress: Progress | None = None,
@@ -204,6 +206,8 @@ def rerank_tune(
     test_answers : FILE[#KEY]
         The final answer of each hypothesis of the test lists. With `test_scores`, votes on answers
         are compared too.
+    groups : FILE[#KEY]
+        The group of each segment of the test lists, as its document or speaker: see `TestSet`.
     replicas
         Number of searches with different seeds; their weights are averaged.
     fresh, progress, **search
@@ -251,6 +255,10 @@ def rerank_tune(
     if tests.refs:
         _check_judges(registry.labelled(judges), tuned_metric, tests, dev_lists, outcomes)
     outcomes.check(tests)
+    grouped = None
+    if groups is not None:
+        test_set, where = TestSet(groups=groups), "the test lists"
+        grouped = find_groups(test_set, (), len(tests.nbest), tests.nbest.ids, where)
     optimizing.remind(tuned_metric, [*also, *outcomes.scores])
     tuned = replicating.replicate(
         dev_lists, tuned_metric, replicas=replicas, out_dir=folder, test=tests, fresh=fresh,
@@ -265,12 +273,14 @@ def rerank_tune(
     compared: Report | None = None
     if tests.refs and judges:
         with using(progress=progress):
+            threads = search.get("threads", 0)
             compared = _compared(
-                folder, tuned.baselines, judges, counted, dev_lists, search.get("threads", 0)
+                folder, tuned.baselines, judges, counted, dev_lists, threads, grouped
             )
     elif counted:
         outputs = {TUNED: replicas} | dict.fromkeys(_choice_names(tuned.baselines), 1)
-        document = compared_by_scores(counted, outputs, tuned.metric.signature)
+        signature = tuned.metric.signature
+        document = compared_by_scores(counted, outputs, signature, groups=grouped)
         compared = Report(document_of(document), document)
     if compared is not None:
         label = next(iter(outcomes.scores), "") if tuned_metric.of_lists else ""
@@ -359,6 +369,7 @@ def _compared(
     counted: Sequence[Counted],
     lists: Lists,
     processors: int,
+    groups: Groups | None,
 ) -> Report:
     """Compare the run in the folder with the other choices."""
     names, inputs = _choice_names(baselines), read_inputs(folder)
@@ -369,7 +380,7 @@ def _compared(
         sets.append(f"lists={written_files([*links, *outputs])}")
     return compare(
         {TUNED: folder, **{name: baselines[name].text for name in names}},
-        TestSet(links=sets, statistics=tuple(counted)),
+        TestSet(links=sets, statistics=tuple(counted), known_groups=groups),
         metric=[each if isinstance(each, str) else registry.metric(each) for each in judges],
         annotator=lists.annotator,
         annotation_cache=lists.annotation_cache,

@@ -245,6 +245,11 @@ def records_of(file: str) -> tuple[list[tuple[str, dict[str, Any]]], bool]:
     InputError
         The file cannot be read, is empty or has no records; says where.
     """
+    if file.endswith(".eval"):
+        raise InputError(
+            f"{called(file)}: a log of inspect_ai in its own form; write it as JSON: inspect log "
+            f"dump {file} > log.json"
+        )
     is_table = _TABLE.search(file) is not None
     if not is_table and not _JSON.search(file):  # a pipe has no name that tells its form
         first = next(each_line(file), "").removeprefix("\ufeff")

@@ -21,7 +21,7 @@ RERANK_TUNE = "tuner.api.rerank_tuning.rerank_tune"
 @_groups.graphs
 @_groups.lists
 @_groups.of_test
-@options(RERANK_TUNE, "also--also test_scores test_answers")
+@options(RERANK_TUNE, "also--also test_scores test_answers groups")
 @_groups.search
 @_groups.length_penalty
 @options(RERANK_TUNE, "replicas")

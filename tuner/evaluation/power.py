@@ -49,7 +49,7 @@ def units_needed(
 ) -> int | None:
     """Return how many segments, or groups, show a difference with `POWER`.
 
-    None where nothing is tested, for a difference of 0, and where the luck of few replicas alone
+    None where nothing is tested, for a difference of 0, and where the chance of few replicas alone
     is too large.
 
     Parameters

@@ -348,7 +348,7 @@ class PairTest:
         `standard_errors`, else from the t-test. None if the difference is the same on all samples.
     p
         The verdict: `p_randomization` if neither system has replicas, else that of a t-test of
-        luck of the test set and of tuning.
+        chance in the test set and in tuning.
     p_randomization
         Share of random exchanges of outputs that make as large a difference; stratified over
         segments and replicas.
@@ -484,8 +484,12 @@ class _Judged:
         bounds = interval(sampled.mean(axis=0), self.resampling.level)
         if self.left_out.groups is not None and bounds is not None:
             score = float(np.mean(observed))
-            luck, level = self.left_out.error(system), self.resampling.level
-            bounds = None if luck is None else _bounds(score, luck.error, luck.degrees, level)
+            standard, level = self.left_out.error(system), self.resampling.level
+            bounds = (
+                None
+                if standard is None
+                else _bounds(score, standard.error, standard.degrees, level)
+            )
         return _spread(observed, sampled, bounds)
 
     def test(self, system: int, p: float) -> PairTest:
@@ -495,17 +499,19 @@ class _Judged:
         difference = float(np.mean(self.observed[system]) - np.mean(self.observed[0]))
         bounds = interval(change, level)
         is_certain = np.ptp(change) <= TIE < abs(difference)
-        luck = None if bounds is None else self.left_out.error(system, 0)
+        standard = None if bounds is None else self.left_out.error(system, 0)
         p_of_verdict, tuning_error = p, None
         both = [(np.array(self.observed[n]), self.sampled[n]) for n in (0, system)]
-        of_groups = None if self.left_out.groups is None else luck
+        of_groups = None if self.left_out.groups is None else standard
         tested = _t_test(difference, both, self.units, of_groups, self.resampling.common)
         if tested is not None:
             p_of_verdict, error, degrees, tuning_error = tested
             bounds = _bounds(difference, error, degrees, level)
-            luck = replace(luck or _Luck(error, degrees), error=error, degrees=degrees)
-        elif self.left_out.groups is not None and luck is not None:
-            bounds = _bounds(difference, luck.error, luck.degrees, level)
+            standard = replace(
+                standard or _StandardError(error, degrees), error=error, degrees=degrees
+            )
+        elif self.left_out.groups is not None and standard is not None:
+            bounds = _bounds(difference, standard.error, standard.degrees, level)
         fewest = min(np.count_nonzero(side * change <= TIE) for side in (1, -1))
         p_bootstrap = min(1.0, 2 * (1 + int(fewest)) / (self.resampling.samples + 1))
         low, high = bounds or (None, None)
@@ -517,7 +523,7 @@ class _Judged:
             p,
             None if is_certain else p_bootstrap,
             tuning_error=tuning_error or None,
-            **({} if luck is None else vars(luck)),
+            **({} if standard is None else vars(standard)),
         )
 
 
@@ -530,7 +536,7 @@ def _bounds(value: float, error: float, degrees: float, level: float) -> tuple[f
 
 
 @dataclass(frozen=True)
-class _Luck:
+class _StandardError:
     """The standard error of a score or of a difference; the fields are those of `PairTest`."""
 
     error: float
@@ -566,7 +572,7 @@ class _ScoresLeftOut:
     of_groups: Sequence[FloatArray] | None
     groups: Groups | None
 
-    def error(self, system: int, base: int | None = None) -> _Luck | None:
+    def error(self, system: int, base: int | None = None) -> _StandardError | None:
         """Return the standard error of a score, or of its difference from that of `base`.
 
         It is that of the jackknife, which leaves out one unit at a time: with groups it is the
@@ -583,7 +589,7 @@ class _ScoresLeftOut:
         if self.groups is None or self.of_groups is None:
             if variance is None:
                 return None
-            return _Luck(variance**0.5, float(len(segments) - 1))
+            return _StandardError(variance**0.5, float(len(segments) - 1))
         of_groups = _jackknife_variance(_difference(self.of_groups, system, base))
         if of_groups is None:
             return None
@@ -594,7 +600,7 @@ class _ScoresLeftOut:
         of_sums = sizes * (1.0 + (sizes - 1.0) * max(correlation or 0.0, 0.0))
         degrees = max(1.0, float(of_sums.sum() ** 2 / (of_sums**2).sum()) - 1.0)
         effect = of_groups / variance if variance else None
-        return _Luck(of_groups**0.5, degrees, correlation, effect)
+        return _StandardError(of_groups**0.5, degrees, correlation, effect)
 
 
 def _difference(scores: Sequence[FloatArray], system: int, base: int | None) -> FloatArray:
@@ -636,10 +642,10 @@ def _t_test(
     difference: float,
     systems: Sequence[tuple[FloatArray, FloatArray]],
     units: int,
-    of_groups: _Luck | None = None,
+    of_groups: _StandardError | None = None,
     common: float = 0.0,
 ) -> tuple[float, float, float, float] | None:
-    """Test a difference of two means over replicas by both kinds of luck, with Student's t.
+    """Test a difference of two means over replicas by both kinds of chance, with Student's t.
 
     A replica's score has three sources of variance: the segments, alike in all replicas; tuning;
     and the interaction of this tuning with these segments. The variance over replicas contains

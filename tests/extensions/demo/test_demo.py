@@ -73,7 +73,7 @@ def test_demo_shows_three_systems_and_what_to_do_next(finished):
     assert rows["tuned on BLEU"][5] >= rows["untuned"][5]  # each gains what it was tuned on
     assert rows["tuned on PORT"][6] >= rows["untuned"][6]
     assert lines[6].startswith("test: PORT-tuned ")
-    assert lines[6].endswith("; tuning luck untested")
+    assert lines[6].endswith("; chance in tuning untested")
     assert " of 10 test outputs are the same tuned on BLEU and on PORT" in lines[7]
     assert f"copy {folder / 'demo-port.toml'}" in result.stdout
     assert "portmert optimize --metric port --nbest LIST" in result.stdout
@@ -156,7 +156,7 @@ def test_demo_has_replicas_where_they_are_asked_for(finished, tmp_path):
     for made in ("corpus", "model", "aligner"):
         shutil.copytree(folder / made, run / made)
     result = demo(run, "--replicas=2")
-    assert "tuning luck untested" not in result.stdout
+    assert "chance in tuning untested" not in result.stdout
     for name in ("bleu", "port"):
         held = json.loads((run / name / "result.json").read_text())
         assert [one["folder"] for one in held["replicas"]] == ["replica-1", "replica-2"]

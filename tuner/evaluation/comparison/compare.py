@@ -333,10 +333,10 @@ def _notes(
             "--links or --aligner)"
         )
     if single:
-        luck = ", so a difference may be luck of tuning" if len(systems) > 1 else ""
+        chance = ", so a difference may be chance of tuning" if len(systems) > 1 else ""
         lines.append(
             f"one replica only of {', '.join(single)}: how much tuning varies (s_opt) cannot "
-            f"be estimated{luck}"
+            f"be estimated{chance}"
         )
     # A choice that was not tuned, as the first hypotheses, has no replicas.
     if len({len(x.outputs) for x in systems if x.tuned_on or len(x.outputs) > 1}) > 1:

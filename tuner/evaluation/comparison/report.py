@@ -223,7 +223,7 @@ def _heads(view: ShownComparison) -> tuple[list[str], list[list[str]]]:
 
 
 def _with_luck(view: ShownComparison, title: str) -> str:
-    """Return a title that says whose luck of tuning is untested."""
+    """Return a title that says for which systems chance in tuning is untested."""
     return ", ".join(filter(None, (title, view.untested_luck(view.names))))
 
 
@@ -302,7 +302,7 @@ def _tests(view: ShownComparison) -> Table:
                     *(p_or_dash(row[key]) for key in keys),
                 ]
             )
-    t_test = "p: t-test of luck of the test set and of tuning, as the interval; "
+    t_test = "p: t-test of chance in the test set and in tuning, as the interval; "
     groups, of = comparison.get("groups"), "segments"
     if _count(comparison) > MOST_UNITS:
         of = f"{MOST_UNITS} random blocks of segments"
@@ -311,7 +311,7 @@ def _tests(view: ShownComparison) -> Table:
             f"{groups['count']} groups of {groups['smallest']} to {groups['largest']} segments "
             f"({groups['of']})"
         )
-        t_test = "p: t-test of luck of groups and of tuning, as the interval; "
+        t_test = "p: t-test of chance in groups and in tuning, as the interval; "
         if not has_replicas:
             t_test = "interval: jackknife over groups, Student's t, so it may disagree with p; "
     note = (

@@ -73,12 +73,12 @@ class ShownComparison:
         return {(row["metric"], row["system"]): verdict for verdict, row, _ in self.verdicts()}
 
     def untested_luck(self, names: Collection[str]) -> str:
-        """Return which of these systems were tuned once, so that luck of tuning is untested."""
+        """Return which of these systems were tuned once, so that chance in tuning is untested."""
         untested = self.comparison["tuning_luck_untested"]
         single = [name for name in names if name in untested]
         if len(single) == len(names):
-            return "tuning luck untested"
-        return f"tuning luck of {', '.join(single)} untested" if single else ""
+            return "chance in tuning untested"
+        return f"chance in tuning of {', '.join(single)} untested" if single else ""
 
 
 def called_by_metric(system: str, tuned_on: str | None) -> str:
@@ -97,7 +97,7 @@ def headlines(comparison: Comparison) -> tuple[str, ...]:
     """Return a sentence for each metric and each system but the first.
 
     A difference is shown if its corrected p is below 1 - `confidence`. If a system was tuned
-    once, the sentence says that luck of tuning is untested.
+    once, the sentence says that chance in tuning is untested.
     """
     view, lines = ShownComparison(comparison), []
     first = next(iter(view.called.values()), "")

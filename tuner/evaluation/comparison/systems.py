@@ -99,6 +99,8 @@ class TestSet:
         a line, lines of an id and a group (utt2spk), SGML or STM. Segments of a group are not
         independent, so tests draw and exchange whole groups. Default: the documents of SGML
         references, or utt2spk beside a reference file text.
+    known_groups
+        Groups that are read already, in place of `groups`.
     """
 
     __test__ = False  # pytest would take it for a test
@@ -112,6 +114,7 @@ class TestSet:
     missing: Literal["error", "segment"] | None = None
     ids: bool = False
     groups: TextLike | None = None
+    known_groups: Groups | None = field(default=None, repr=False)
 
     @property
     def named_aligner(self) -> tuple[str, Aligner] | None:
@@ -287,6 +290,8 @@ def find_groups(
     where: str = "the texts",
 ) -> Groups | None:
     """Return the groups that the user names, or those of the format of a text; None without."""
+    if test.known_groups is not None:
+        return test.known_groups
     if test.groups is None:
         groups = groups_beside(references, segments, ids)
         if groups is None:

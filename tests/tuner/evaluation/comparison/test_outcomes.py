@@ -213,3 +213,8 @@ def test_the_direction_is_known_or_asked_for(key, better):
 def test_metrics_of_texts_are_refused(kind, message):
     with pytest.raises(ConfigError, match=message):
         outcome_metrics([kind], [made_up([[1, 0]])], "higher", "")
+
+
+def test_a_log_of_inspect_in_its_own_form_is_told_how_to_read():
+    with pytest.raises(InputError, match=r"inspect log dump a\.eval > log\.json"):
+        read_outcomes("a.eval#match")

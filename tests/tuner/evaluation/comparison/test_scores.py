@@ -65,9 +65,9 @@ def test_the_answer_names_the_winner(metric, change, p, said):
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        (1, 1, "; tuning luck untested"),
-        (1, 3, "; tuning luck of a untested"),
-        (3, 1, "; tuning luck of b untested"),
+        (1, 1, "; chance in tuning untested"),
+        (1, 3, "; chance in tuning of a untested"),
+        (3, 1, "; chance in tuning of b untested"),
         (3, 2, ""),
     ],
 )

@@ -84,7 +84,7 @@ def test_the_headline_says_what_was_shown_and_what_was_not():
     ]
     assert summaries(document(1, systems=("alone",))) == []
     given["tuning_luck_untested"] = [system["name"] for system in given["systems"]]
-    assert summaries(given)[0].endswith("nist; tuning luck untested")
+    assert summaries(given)[0].endswith("nist; chance in tuning untested")
 
 
 def test_many_systems_of_one_verdict_share_a_sentence():
