@@ -2,6 +2,8 @@
 
 import json
 import random
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -165,3 +167,25 @@ def test_a_candidate_that_the_rule_drops_is_ranked_last():
     with collected_warnings() as said:
         assert reranker.order([{"judge": None}, {"judge": 1.0}, {"judge": 2.0}]) == [2, 1, 0]
     assert "1 hypothesis ranked last, where features are missing" in said
+
+
+IN_JAVASCRIPT = """const w = JSON.parse(require('fs').readFileSync(process.argv[1])).weights;
+const score = f => Object.entries(w).reduce((sum, [name, [weight]]) => sum + weight * f[name], 0);
+console.log(JSON.parse(process.argv[2]).map(score).join(' '));"""
+
+
+def test_three_lines_of_javascript_read_the_weights(tmp_path, metric):
+    found = tuned(portmert.Lists.from_records(RECORDS, missing="drop"), metric)
+    path = tmp_path / "weights.json"
+    path.write_text(found.to_json())
+    content = json.loads(path.read_text())
+    assert {"metric", "data", "missing", "ranges", "portmert"} <= content.keys()
+    request = [{"judge": 1.0, "rm": 2.0}, {"judge": 3.5, "rm": -1.0}]
+    ours = portmert.Reranker(path).scores(request).tolist()
+    weights = content["weights"]
+    assert ours == pytest.approx([sum(weights[n][0] * c[n] for n in weights) for c in request])
+    if (node := shutil.which("node")) is None:
+        pytest.skip("node is not installed; JSON alone was read")
+    call = [node, "-e", IN_JAVASCRIPT, str(path), json.dumps(request)]
+    printed = subprocess.run(call, capture_output=True, text=True, check=True).stdout
+    assert list(map(float, printed.split())) == pytest.approx(ours)

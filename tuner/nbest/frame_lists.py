@@ -72,11 +72,11 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
 
 
 def feature_table(frame: Frame, features: Sequence[str], *, may_lack: bool) -> FloatArray:
-    """Return (n, F) values in C order; NaN where one is missing.
+    """Return (n, F) values in Fortran order, which merging keeps; NaN where one is missing.
 
     `-NAME` is the column NAME negated; NAME.missing, unless it is there, is missing.
     """
-    table, present = np.empty((len(frame), len(features))), set(frame.names)
+    table, present = np.empty((len(frame), len(features)), order="F"), set(frame.names)
     for place, name in enumerate(features):
         negated = name.startswith("-") and name not in present
         column = name.removeprefix("-") if negated else name

@@ -456,10 +456,14 @@ def mixed(hashes: HashArray) -> HashArray:
 
 def _are_first(rows: Rows, hashes: HashArray) -> NDArray[np.bool_]:
     """Return (n,) whether no row above is equal; those of one hash are compared with the first."""
+    is_first = np.ones(len(hashes), dtype=np.bool_)
+    in_order = np.sort(hashes)
+    if not (in_order[1:] == in_order[:-1]).any():  # the usual case, in half of the memory
+        return is_first
+    del in_order
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     above = first[inverse.reshape(-1)]
     later = np.flatnonzero(above != np.arange(len(hashes)))
-    is_first = np.ones(len(hashes), dtype=np.bool_)
     for begin in range(0, len(later), CHUNK):
         part = later[begin : begin + CHUNK]
         is_first[part] = ~_equal(rows, part, above[part])

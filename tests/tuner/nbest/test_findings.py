@@ -8,6 +8,9 @@ import pytest
 import portmert
 from portmert.extensions.mert_moses.dat_files import read_dat
 from portmert.metrics._base import Vocabulary
+from portmert.tuner.api.known_statistics import Mean
+from portmert.tuner.components import registry
+from portmert.tuner.nbest.feature_files import read_numbers
 from portmert.tuner.nbest.findings import (
     column_findings,
     concordance,
@@ -18,6 +21,11 @@ from portmert.tuner.nbest.findings import (
 )
 from portmert.tuner.nbest.model import featured, segments_taken
 from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.search.doubtful_gains import negative_finding
+from portmert.tuner.search.stat_table import StatTable
+from portmert.tuner.search.weight_search import Setup
+from portmert.tuner.weights.feature_weights import FeatureWeights
+from tests.support.places import CONFIGS
 
 DATA = Path(__file__).parents[4] / "shared/data"
 SEGMENTS, SIZE = 60, 5
@@ -210,3 +218,56 @@ def test_a_score_of_0_or_1_is_on_one_scale_however_it_spreads():
     assert not range_findings(feature_ranges(of_rare), of_often, where="here")
     scaled = featured(often[:, None] / 100, offsets, (("judge", 1),))
     assert "another scale" in range_findings(feature_ranges(of_often), scaled, where="here")[0]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Answers to 600 word problems, with the marks of seven judges and whether they are right."""
+    lists = [
+        portmert.Lists.read(CONFIGS / "best-of-n" / f"{name}.jsonl.xz").nbest
+        for name in ("candidates", "test")
+    ]
+    right = [
+        read_numbers(f"{CONFIGS / 'best-of-n' / name}.jsonl.xz#correct")[nbest.lines]
+        for name, nbest in zip(("candidates", "test"), lists, strict=True)
+    ]
+    return lists, right
+
+
+@pytest.mark.slow
+def test_slices_of_answers_and_their_judges_are_let_be(answers):
+    """300 slices of other data than Moses' lists: at most 1 % false alarms of each check."""
+    rng, alarms = np.random.default_rng(4), np.zeros(3, dtype=int)
+    for run in range(300):
+        nbest, right = answers[0][run % 2], answers[1][run % 2]
+        order = rng.permutation(len(nbest))
+        dev, test = (segments_taken(nbest, part) for part in (order[:100], order[100:200]))
+        rows = np.concatenate([np.arange(*nbest.offsets[k : k + 2]) for k in order[:100]])
+        alarms += [
+            bool(column_findings(dev, {"right": right[rows].__getitem__})),
+            bool(range_findings(feature_ranges(dev), test, where="the test set")),
+            bool(overlap_finding(dev, test)),
+        ]
+    assert (alarms <= 3).all(), alarms
+
+
+@pytest.mark.slow
+def test_slices_of_answers_have_no_gain_by_negative_weights(answers):
+    """Weights of least squares in place of a search: negative ones where judges overlap."""
+    rng, alarms = np.random.default_rng(5), 0
+    metric = Mean()
+    for run in range(300):
+        nbest, right = answers[0][run % 2], answers[1][run % 2]
+        part = rng.permutation(len(nbest))[:100]
+        dev = segments_taken(nbest, part)
+        rows = np.concatenate([np.arange(*nbest.offsets[k : k + 2]) for k in part])
+        spread = dev.features - np.repeat(
+            np.add.reduceat(dev.features, dev.offsets[:-1]) / np.diff(dev.offsets)[:, None],
+            np.diff(dev.offsets), axis=0,
+        )  # fmt: skip
+        vector = np.linalg.lstsq(spread, right[rows] - right[rows].mean(), rcond=None)[0]
+        weights = FeatureWeights.from_vector(dev.feature_names, vector)
+        stats = StatTable(np.column_stack([right[rows], np.ones(len(rows))]))
+        setup = Setup(registry.optimizer("coordinate"))
+        alarms += bool(negative_finding(dev, stats, metric, setup, weights))
+    assert alarms <= 3, alarms
