@@ -14,7 +14,7 @@ from portmert.metrics._elementary import power
 
 from ..base.errors import InputError, counted, suggest
 from ..base.frames import Frame, is_frame
-from ..nbest.missing import filled
+from ..nbest.missing import Missing, filled
 from .optimizing import WeightsLike, as_weights
 
 
@@ -47,7 +47,8 @@ class Reranker:
 
     def __init__(self, weights: WeightsLike) -> None:
         start = as_weights(weights)
-        by_name, self._alpha, self._origin, self._rule = *start[:3], start.rule
+        by_name, self._alpha, self._origin = start[:3]
+        self._rule: Missing = start.rule
         self._weights = {} if by_name is None else dict(by_name.values)
         if not self._weights:
             raise InputError(f"{self._origin}: no weights, expected a number for each feature")

@@ -56,9 +56,10 @@ def frame_of(rows: Sequence[Mapping[str, Any]], like: Any = None) -> Any:
         return columns
     import narwhals  # noqa: PLC0415  start-up time
 
+    backend: Any = like
     if not isinstance(like, str):
-        like = narwhals.from_native(like, eager_only=True).implementation
-    return narwhals.from_dict(columns, backend=like).to_native()
+        backend = narwhals.from_native(like, eager_only=True).implementation
+    return narwhals.from_dict(columns, backend=backend).to_native()
 
 
 class Framed:

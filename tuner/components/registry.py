@@ -166,7 +166,7 @@ def label(metric: Metric) -> str:
     return metric.name() if is_default else metric.signature
 
 
-def _of_object(value: object) -> Metric:
+def _of_object(value: Any) -> Metric:
     """Return a metric that is no text."""
     if isinstance(value, Metric):
         families.check_name("metric", value)
