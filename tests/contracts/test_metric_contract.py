@@ -342,7 +342,9 @@ def statistics_and_scores_are_finite_float64(metric, stats, segments):
         for key, value in metric.parts(row).items():
             name = key.rpartition(".")[2]
             # Rates of errors may be more than 1, and the recall of several references.
-            is_share = not re.match(r"r\d|recall|.*rate$", name) and not name.startswith(COUNTS)
+            is_share = not re.match(r"r\d|recall|.mean$|.*rate$", name) and not name.startswith(
+                COUNTS
+            )
             assert not is_share or -TOLERANCE <= value <= 1 + TOLERANCE, (metric.signature, key)
 
 
