@@ -250,7 +250,7 @@ def rerank(
         of_utilities = not isinstance(how.metric, str) and hasattr(how.metric, "__len__")
         judge = list(map(_matrix, how.metric)) if of_utilities else registry.metric(how.metric)
     if by is not None and weights is not None:
-        raise ValueError("weights and by choose by different things; give one of them")
+        raise errors.ConfigError("--weights and --by choose by different things; give one of them")
     nbest_lists = as_lists(lists)
     if by is not None:
         weights = _only(by, nbest_lists.nbest)
