@@ -1,13 +1,16 @@
 """What the README and the docs show is what users see."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support import prose
-from tests.support.readme import BLOCK, PAGES, ROOT, in_a_copy, runnable, without_times
+from tests.support.readme import BLOCK, PAGES, ROOT, in_a_copy, runnable, shell, without_times
 
 RESEARCH = sorted((ROOT / "research").glob("*.md"))
 
@@ -26,6 +29,23 @@ def test_commands_print_what_the_page_shows(page):
     if page != PAGES[0] and set(BLOCK.findall(text)) <= set(BLOCK.findall(first)):
         return  # all of it is in the README too
     assert without_times(in_a_copy([page])[page]) == without_times(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if shell(page.read_text(encoding="utf-8"))],
+    ids=lambda page: page.name,
+)
+def test_commands_run_whose_output_a_page_does_not_show(page, tmp_path):
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    programs = [Path(sys.executable).parent, *os.environ["PATH"].split(os.pathsep)]
+    subprocess.run(
+        ["bash", "-e", "-c", f"pip() {{ :; }}\n{shell(page.read_text(encoding='utf-8'))}"],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": os.pathsep.join(map(str, programs))},
+        check=True,
+    )
 
 
 def test_the_readme_has_commands_to_run():

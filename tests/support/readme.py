@@ -35,7 +35,8 @@ BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 ALONE = ("--help", "metrics", "COMMAND")
 SECONDS = re.compile(r"\d+\.\d s(?=[),]|$)", re.MULTILINE)
 BEGINNING = re.compile(
-    r"```(console|sh|python)\n(.*?)```(?:\n+```text\n(.*?)```)?(\s*\(A recorded run)?", re.DOTALL
+    r"```(console|sh|python)[^\n]*\n(.*?)```(?:\n+```text\n(.*?)```)?(\s*\(A recorded run)?",
+    re.DOTALL,
 )
 """A block of code: its kind, the code, its output if that follows, the label of a recorded run."""
 HEAD = re.compile(r"(.*) \| head -(\d+)")
@@ -61,6 +62,24 @@ def entries(block: str) -> list[tuple[str, str]]:
         elif commands:
             commands[-1] = (commands[-1][0], commands[-1][1] + line)
     return commands
+
+
+def shell(page: str) -> str | None:
+    """Return the commands of a page in their order, if it shows some without their output.
+
+    Blocks with a title, as `with files of your own`, are left out.
+    """
+    if re.search(r"^ *```sh$", page, re.MULTILINE) is None:
+        return None
+    lines = []
+    for kind, code in re.findall(
+        r"^ *```(console|sh)\n(.*?)^ *```$", page, re.DOTALL | re.MULTILINE
+    ):
+        if kind == "sh":
+            lines.append(code)
+            continue
+        lines += [written.removeprefix("$ ") for written, _ in entries(code)]
+    return "\n".join(lines)
 
 
 def first_code(page: str) -> re.Match[str] | None:
