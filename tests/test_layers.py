@@ -267,3 +267,26 @@ def test_scores_and_searches_do_not_depend_on_the_processor():
                     "is_counted",
                 )
                 assert is_sparse, f"{path}:{node.lineno}: {left} @"
+
+
+def test_messages_name_pages_of_the_guide_by_titles_that_they_have():
+    titles = {
+        path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        for path in (ROOT / "docs").rglob("*.md")
+    }
+    named = set()
+    for path in MODULES.values():
+        tree = parsed(path)
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        docstrings = {
+            ast.get_docstring(node, clean=False)
+            for node in ast.walk(tree)
+            if isinstance(node, documented)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named.update(re.findall(r"the guide's page '([^']+)'", node.value))
+                is_file = re.search(r"docs/[\w-]+/[\w-]+\.md", node.value)
+                assert not is_file or node.value in docstrings, f"{path}:{node.lineno}"
+    assert named
+    assert named <= titles

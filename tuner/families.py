@@ -158,7 +158,7 @@ def _hints(family: str, name: str, candidates: Collection[str]) -> str:
     if family == "metric" and re.split(r"[-+*/]", name)[0] in candidates:
         hints += "; a sign behind a metric needs spaces around it"
     if name.endswith(".py"):
-        return f"; your own {family} comes from an installed package (docs/how-to/own-metric.md)"
+        return f"; your own {family} comes from an installed package (the guide's page 'Extend')"
     return hints if hints and near.startswith("; known") else near + hints
 
 

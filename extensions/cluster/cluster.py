@@ -382,7 +382,7 @@ def _found_at(address: str, error: Exception) -> str:
     if place.scheme == "tls":
         return (
             "no scheduler with TLS answers there, or it and Dask's configuration here have other "
-            "certificates; docs/how-to/cluster.md shows how to name them"
+            "certificates; the guide's page 'Several machines' shows how to name them"
         )
     return (
         "another server answers there, no scheduler; give the scheduler's port, not that of its "
@@ -417,7 +417,7 @@ def _credentials(distributed: Any, text: str, *, is_needed: bool) -> Mapping[str
     if is_needed and arguments["ssl_context"] is None:
         raise ConfigError(
             f"{text}: TLS needs a certificate; name it in Dask's configuration, as "
-            f"docs/how-to/cluster.md shows"
+            f"the guide's page 'Several machines' shows"
         )
     return arguments
 
@@ -462,7 +462,7 @@ def _of_client(client: Any, name: str, expected: int = 0) -> Iterator[Cluster]:
             warn_of_machine(
                 f"{name}: the scheduler listens on all interfaces ({address}) and asks nobody "
                 f"for a password: on a shared machine others can run programs as you; see "
-                f"docs/how-to/cluster.md"
+                f"the guide's page 'Several machines'"
             )
         team = Cluster(client, name, expected=expected)
         if threads := client.nthreads():

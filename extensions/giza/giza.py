@@ -240,7 +240,7 @@ class Giza(TrainedAligner):
             if on_path is None:
                 raise ProgramError(
                     f"the program {name} is not on PATH; install MGIZA++ "
-                    f"(docs/how-to/aligners.md), or set bin_dir to the folder that holds it"
+                    f"(the guide's page 'Align words'), or set bin_dir to the folder that holds it"
                 )
             return Path(on_path).absolute()
         path = self.bin_dir.absolute() / name

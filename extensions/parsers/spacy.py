@@ -82,7 +82,7 @@ def _folder(model: str) -> Path:
     get = "python -m spacy download en_core_web_sm"
     raise AnnotatorError(
         f"no spaCy pipeline '{model}': neither a folder nor installed; get one by name, such as "
-        f"with: {get}; or train one, see docs/how-to/syntax-metrics.md"
+        f"with: {get}; or train one, see the guide's page 'Syntax and meaning'"
     )
 
 

@@ -270,7 +270,7 @@ def test_own_metric_comes_from_a_package():
     said = fault(
         "score", "--metric", "own.py:Prefix", "--hyp", R / "dev.tgt", "--ref", R / "dev.tgt"
     )
-    assert "your own metric comes from an installed package (docs/how-to/own-metric.md)" in said
+    assert "your own metric comes from an installed package (the guide's page 'Extend')" in said
 
 
 def test_stdin_is_read_once():
