@@ -35,8 +35,11 @@ def oracle(
     """
     winners = start.copy()
     total = stats[winners].astype(np.float64).sum(axis=0)
+    of_segment = np.repeat(np.arange(len(start)), np.diff(offsets))
     for _ in range(ORACLE_SWEEPS):
-        before = winners.copy()
+        values = oriented_scores(metric, total - stats[winners[of_segment]] + stats)
+        if (np.maximum.reduceat(values, offsets[:-1]) <= values[winners]).all():
+            break
         for segment, (first, last) in enumerate(pairwise(offsets)):
             rows = stats[first:last]
             remainder = total - stats[winners[segment]]
@@ -45,6 +48,4 @@ def oracle(
             if values[best] > values[winners[segment] - first]:
                 winners[segment] = first + best
                 total = remainder + rows[best]
-        if (winners == before).all():
-            break
     return float(finite_scores(metric, stats[winners].astype(np.float64).sum(axis=0))), winners

@@ -60,10 +60,11 @@ def segment_samples(segments: int, seed: int) -> FloatArray:
 
     In the text, row 0, each counts once.
     """
-    drawn = streams.whole(seed).multinomial(
-        segments, np.full(segments, 1 / segments), size=RESAMPLES
-    )
-    return np.vstack([np.ones(segments), drawn.astype(np.float64)])
+    rng, shares = streams.whole(seed), np.full(segments, 1 / segments)
+    counts = np.ones((1 + RESAMPLES, segments))
+    for sample in counts[1:]:
+        sample[:] = rng.multinomial(segments, shares)
+    return counts
 
 
 def gain_of(metric: Metric, tables: Sequence[FloatArray], seed: int) -> tuple[float, float]:

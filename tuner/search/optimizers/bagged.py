@@ -1,6 +1,7 @@
 """Search for the weights of highest score on held-out segments: the default."""
 
 import copy
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,6 +33,9 @@ SCALES = (1.0, 2.0, 4.0)
 
 L2 = 1e-5
 """Weight of half the squared numbers in minimum risk, see `min-risk`."""
+
+ENOUGH = 3000
+"""Segments from which it is enough to learn with each fold held out."""
 
 MOST_CLIMBED = 100
 """The largest number of features with which there is a climb."""
@@ -72,6 +76,10 @@ class _Split:
     ----------
     is_out : list of (S,) bool
         For each fold, its segments.
+    taught_by : list of sets of int
+        For each fold, those from which weights are learnt while it is held out.
+    learns_from_part : bool
+        Whether these are not all others.
     members : list of (hypotheses, offsets)
         For each fold, the hypotheses of its segments.
     scaled_start, start_scores
@@ -89,8 +97,18 @@ class _Split:
         self.problem, self.start, self.bounds = problem, start, bounds
         self.fold_of, self.seed = fold_of, seed
         self.is_out = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        count = len(self.is_out)
+        taught = min(count - 1, math.ceil(ENOUGH * count / len(fold_of)))
+        self.taught_by = [
+            {(fold + step) % count for step in range(1, taught + 1)} for fold in range(count)
+        ]
+        self.learns_from_part = taught < count - 1
         self.members = [rows_taken(problem.offsets, np.flatnonzero(out)) for out in self.is_out]
         self.scaled_start, self.start_scores = _scaled(problem, start)
+
+    def is_learnt(self, fold: int) -> NDArray[np.bool_]:
+        """Return (S,) which segments weights are learnt from while a fold is held out."""
+        return np.isin(self.fold_of, list(self.taught_by[fold]))
 
     def mixed(self, parts: FloatArray, learnt: FloatArray) -> FloatArray:
         """Return the weights of a mixture of the start with learnt weights."""
@@ -104,11 +122,11 @@ class Bagged(Optimizer):
     """Average weights that three searches learn from parts of the segments, drawn to the start.
 
     The segments are dealt into `folds`. Each fold is held out once while three searches learn from
-    the other folds: `kbmira` with few epochs, `min-risk` with few iterations, and one climb of
-    `coordinate`. Each segment's list is thinned for this. All weights are scaled so that model
-    scores have equal spread, and averaged. The averages depend less on single segments, on their
-    order and on single hypotheses than the weights of one search, and the three searches make
-    different errors.
+    the other folds, or from as many of them as have 3,000 segments: `kbmira` with few epochs,
+    `min-risk` with few iterations, and one climb of `coordinate`. Each segment's list is thinned
+    for this. All weights are scaled so that model scores have equal spread, and averaged. The
+    averages depend less on single segments, on their order and on single hypotheses than the
+    weights of one search, and the three searches make different errors.
 
     If the score is the mean of outcomes (right or wrong), a likelihood takes the place of the
     climb: a conditional logit, with the L2 penalty under which segments that it has not learnt
@@ -211,19 +229,26 @@ class Bagged(Optimizer):
         """Return the blends of searches, and what is learnt with each fold held out."""
         problem, third = split.problem, self._third_learner(split.problem)
         blends, draws = blends_of(1 + bool(self.iterations) + bool(third)), []
-        for is_out in split.is_out:  # each draws from where `rng` stands when those before have
+        for fold in range(
+            len(split.is_out)
+        ):  # each draws from where `rng` stands when those before have
             draws.append(copy.deepcopy(rng))
             for _ in range(self.epochs):
                 raise_if_cancelled()
-                rng.permutation(int((~is_out).sum()))
+                rng.permutation(int(split.is_learnt(fold).sum()))
 
         def thin(fold: int) -> kbmira.MiraLists:
-            sample = thinned(problem, self.longest, part=fold, parts=self.folds)
+            part = 0 if problem.stats.is_lazy else fold
+            sample = thinned(problem, self.longest, part=part, parts=self.folds)
+            if split.learns_from_part:
+                segments = np.flatnonzero(split.is_learnt(fold))
+                sample = sample.take(*rows_taken(sample.offsets, segments))
             linear = _linear.Linear(sample, split.start, split.bounds)
             return kbmira.MiraLists(linear, split.start)
 
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
-        shared = thin(0) if is_whole or problem.stats.is_lazy else None
+        is_same = not split.learns_from_part and (is_whole or problem.stats.is_lazy)
+        shared = thin(0) if is_same else None
 
         def learn(fold: int) -> _Fold:
             return self._learn_fold(split, fold, shared or thin(fold), blends, draws[fold], third)
@@ -255,7 +280,10 @@ class Bagged(Optimizer):
     ) -> _Fold:
         """Learn from thinned lists without a fold, and choose hypotheses for its segments."""
         begin = time.thread_time()
-        weights, line_searches = self._learn(lists, fold, ~split.is_out[fold], rng, third)
+        is_learnt = split.is_learnt(fold)
+        if split.learns_from_part:  # the lists have no other segments
+            is_learnt = is_learnt[is_learnt]
+        weights, line_searches = self._learn(lists, fold, is_learnt, rng, third)
         hypotheses, offsets = split.members[fold]
         pairs = [_scaled(split.problem, vector) for vector in weights]
         scores = np.stack([scores[hypotheses] for _, scores in pairs])
@@ -350,9 +378,15 @@ def _held_out(split: _Split, by_others: Sequence[FloatArray], learnt: FloatArray
     """Return (1 + K, S) the hypotheses of held-out segments with K folds.
 
     Row 0 is by the weights learnt without the segment's fold, row 1 + k without fold k as well.
-    Leaving out fold k is assumed to change all weights as it changes their mean.
+    Leaving out fold k is assumed to change all weights as it changes their mean: to the mean of
+    what is learnt without it.
     """
-    changes = learnt - learnt.mean(axis=0)
+    changes = np.stack(
+        [
+            learnt[[fold not in taught for taught in split.taught_by]].mean(axis=0)
+            for fold in range(len(learnt))
+        ]
+    ) - learnt.mean(axis=0)
     winners = np.empty((1 + len(learnt), len(split.fold_of)), dtype=np.int64)
     for fold, parts in enumerate(by_others):
         hypotheses, offsets = split.members[fold]

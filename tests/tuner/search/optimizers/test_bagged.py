@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from portmert.tuner.base.context import current, using
 from portmert.tuner.base.errors import PortmertError
+from portmert.tuner.search.constraints import Bounds
 from portmert.tuner.search.optimizers import _mira_kernels, bagged
 from portmert.tuner.search.optimizers._likelihood import Likelihood
 from portmert.tuner.search.optimizers.bagged import MOST_CLIMBED, Bagged, thinned
@@ -44,7 +45,9 @@ def test_what_is_learnt_holds_on_other_segments():
     assert other.score(found) > other.score(TRUTH) - 0.02
 
 
-def test_the_estimate_is_that_of_other_segments_within_its_error():
+@pytest.mark.parametrize("enough", [bagged.ENOUGH, 20])
+def test_the_estimate_is_that_of_other_segments_within_its_error(enough, monkeypatch):
+    monkeypatch.setattr(bagged, "ENOUGH", enough)
     other = noisy_problem(0, segments=4000)
     off, errors = [], []
     for seed in range(1, 21):
@@ -55,6 +58,35 @@ def test_the_estimate_is_that_of_other_segments_within_its_error():
     assert abs(np.mean(off)) < 3 * mean_error
     # The errors that are told are of the size of those that were made.
     assert 0.5 * np.std(off) < np.mean(errors) < 2 * np.std(off)
+
+
+def taught(segments, enough, monkeypatch):
+    """Which folds each of ten searches learns from."""
+    monkeypatch.setattr(bagged, "ENOUGH", enough)
+    problem = noisy_problem(1, segments=segments, per_segment=2)
+    bounds = Bounds(np.full(4, -np.inf), np.full(4, np.inf))
+    return bagged._Split(problem, START, bounds, np.arange(segments) % 10, 1).taught_by
+
+
+@pytest.mark.parametrize(("segments", "folds"), [(30, 9), (33, 9), (34, 9), (40, 8), (300, 1)])
+def test_searches_learn_from_no_more_folds_than_have_enough_segments(segments, folds, monkeypatch):
+    learnt_from = taught(segments, 30, monkeypatch)
+    assert {len(others) for others in learnt_from} == {folds}
+    assert not any(fold in others for fold, others in enumerate(learnt_from))
+    # Each fold teaches equally many searches.
+    assert {sum(fold in others for others in learnt_from) for fold in range(10)} == {folds}
+
+
+@pytest.mark.parametrize("per_segment", [20, 150])
+def test_parts_of_many_segments_teach_together_what_all_of_them_teach(per_segment, monkeypatch):
+    problem = noisy_problem(1, segments=300, per_segment=per_segment)
+    other = noisy_problem(2, segments=2000)
+    whole = Bagged().optimize(problem, [START])
+    monkeypatch.setattr(bagged, "ENOUGH", 60)
+    parts = Bagged().optimize(problem, [START])
+    assert parts.weights.tolist() != whole.weights.tolist()
+    assert abs(other.score(parts.weights) - other.score(whole.weights)) < 0.01
+    assert parts.unseen.error == pytest.approx(whole.unseen.error, rel=0.5)
 
 
 def test_the_folds_are_those_that_the_search_holds_out():
