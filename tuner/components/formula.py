@@ -171,12 +171,16 @@ class Formula(Metric):
         )
     )
     in_percent = _of_all(lambda self: all(metric.in_percent for metric in self.metrics))
-    best = _of_all(lambda self: self.oriented(np.inf))  # a sum of shares may be more than 1
     reads_references = _of_all(
         lambda self: any(metric.reads_references for metric in self.metrics)
     )
     compares_words = _of_all(lambda self: any(metric.compares_words for metric in self.metrics))
     of_lists = _of_all(lambda self: any(metric.of_lists for metric in self.metrics))
+
+    @property
+    def best(self) -> float:
+        """No limit: a sum of shares may be more than 1."""
+        return self.oriented(np.inf)
 
     def __post_init__(self) -> None:
         """Check which way is better, and that no constant takes the value out of 0..1.

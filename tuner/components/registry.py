@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
 from portmert.aligners._base import Aligner
 from portmert.metrics import _paper_names
@@ -175,7 +175,7 @@ def _of_object(value: Any) -> Metric:
         raise TypeError(f"a metric is a name, a formula or an object, found {value!r:.60}")
     from .external import Function  # noqa: PLC0415  start-up time
 
-    return Function(value)
+    return Function(cast("Callable[[str, list[str]], float]", value))
 
 
 def labelled(metrics: MetricLike | Iterable[MetricLike]) -> dict[str, Metric]:
