@@ -139,7 +139,7 @@ def test_links_are_written_for_the_new_tokens():
              "--text", "13a", "--lowercase"),
             "make it one of the steps, their order matters (--text lowercase,13a)",
         ),
-        (("rerank", "--nbest", "list"), "give --weights, or --mbr or --oracle with a metric"),
+        (("rerank", "--nbest", "list"), "give --weights, --by, or --mbr or --oracle"),
         (
             ("rerank", "--nbest", "list", "--weights", "w", "--ref", "r"),
             "--ref goes with --oracle",

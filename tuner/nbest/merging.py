@@ -426,11 +426,14 @@ def hash_rows(rows: Rows) -> HashArray:
         for column in (*rows.features[part].T, *rows.stats[part].T):
             h = mixed(h ^ np.ascontiguousarray(column).view(np.uint64))
         h = mixed(h ^ hash_ragged(rows.tokens, rows.token_offsets[ends]))
-        if len(pairs):
-            h = mixed(h ^ hash_ragged(pairs, rows.link_offsets[ends]))
-        for values in (rows.sparse_columns, rows.sparse_values):
-            if len(values):
-                h = mixed(h ^ hash_ragged(values, rows.sparse_offsets[ends]))
+        for values, offsets in (
+            (pairs, rows.link_offsets[ends]),
+            (rows.sparse_columns, rows.sparse_offsets[ends]),
+            (rows.sparse_values, rows.sparse_offsets[ends]),
+        ):
+            if len(values):  # a row without any has the same hash in a list where none has any
+                has_any = np.diff(offsets) > 0
+                h = np.where(has_any, mixed(h ^ hash_ragged(values, offsets)), h)
         hashes[part] = h
     return hashes
 

@@ -53,6 +53,7 @@ _DROPPED = (
     "they count as words; --text no-brackets takes what is in brackets out of both sides, --text "
     "drop=WORD+WORD other words"
 )
+_ID = r"(?:(?=.*\d)(?=.*[-_])[\w.-]+:?$|[A-Za-z]+\d+:?$)"
 MARKUP = (
     ("are fields of CSV", r'[\w.-]+,["\w]', "", _ONE_TEXT),
     ("are within tags", r"<(?:\w|$)", r"<?/\w+>$|^>$", _ONE_TEXT),  # tokenisers cut tags
@@ -62,7 +63,7 @@ MARKUP = (
     ("begin with the name of their side",
      r"(?i:hyp|ref|src|hypothesis|reference|pred|target|source)\s*[:=]|\|[A-Z]\|:?$", "",
      _TAKE_OUT),
-    ("begin with ids", r"(?=.*\d)(?=.*[-_])[\w.-]+:?$|[A-Za-z]+\d+:?$", "", _ONE_TEXT),
+    ("begin with ids", _ID, f"^(?!{_ID})", _ONE_TEXT),  # not where other words look so too
     ("end with ids", "", r"^\([^\s()]*\d\)$", _ONE_TEXT),
 )  # fmt: skip
 """Lines that are more than a text: what they are, patterns of their first and last tokens, and

@@ -349,5 +349,5 @@ def test_replicas_of_plain_files_have_no_empty_column(tmp_path):
     table = next(table for table in several.tables if table.title == "Systems")
     assert table.headers[:2] == ["system", "replicas"]
     alone = portmert.compare({"a": one[0], "b": one[1]}, tmp_path / "r", metric="ter")
-    assert "p: t-test of luck" in several.as_html()
-    assert "p: t-test of luck" not in alone.as_html()
+    assert "p: t-test of chance" in several.as_html()
+    assert "p: t-test of chance" not in alone.as_html()

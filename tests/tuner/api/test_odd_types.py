@@ -123,7 +123,7 @@ def test_a_wrong_type_is_named_with_the_types_expected(calls):
     given = calls[portmert.optimize]
     for place, odd, said in (
         ("seed", "one", r"seed is 'one' \(str\); expected int"),
-        ("metric", 2, r"metric is 2 \(int\); expected str \| Metric \| None"),
+        ("metric", 2, r"metric is 2 \(int\); expected str \| Metric \| Callable \| None"),
         ("weights", [1, 1], "weights are given by name, as .*, found list"),
         ("lists", np.eye(2), "arrays become lists by portmert.Lists.from_arrays"),
     ):

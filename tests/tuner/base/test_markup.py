@@ -29,7 +29,8 @@ def test_segments_of_sgml():
              '<p><seg id="2">', "two", "lines</seg></p></DOC>", '<doc docid="b">',
              '<seg id="1"></seg></doc></refset>']  # fmt: skip
     assert is_sgml(lines[0])
-    assert not is_sgml("<seg> a text")
+    assert is_sgml("<seg> a text")
+    assert not is_sgml("<segment> a text")
     assert list(sgml_segments(lines)) == ["A & B", "two lines", ""]
     with pytest.raises(ValueError, match="document a stands twice"):
         list(sgml_segments(lines + lines))

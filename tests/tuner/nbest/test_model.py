@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import zstandard
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from portmert.metrics._base import Vocabulary
@@ -145,6 +145,10 @@ def test_number_leaves_what_is_none_to_python(text):
 
 @settings(max_examples=80)
 @given(nbest_texts())
+@example([  # equal hypotheses without links, in lists of which one alone has links
+    "0 |||  ||| D_0= 0 LM0= 0 ||| 0 ||| \n1 |||  ||| D_0= 0 LM0= 0 ||| 0 ||| \n",
+    "0 |||  ||| D_0= 0 LM0= 0 ||| 0 ||| \n1 ||| a ||| D_0= 0 LM0= 0 ||| 0 ||| 0=0 1=0\n",
+])  # fmt: skip
 def test_read_equals_slow_twin(tmp_path_factory, texts):
     nbest = read(tmp_path_factory.mktemp("lists"), *texts)
     lists = [oracle.read_lines(text) for text in texts]

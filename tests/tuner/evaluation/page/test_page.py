@@ -5,6 +5,7 @@ import re
 import pytest
 
 import portmert
+from portmert.extensions.report.blocks import document_of_run
 from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.sentences import summaries
 from portmert.tuner.evaluation.document import Chart
@@ -25,7 +26,7 @@ def data_of(page):
 
 def render(given):
     is_run = given["kind"] == "run"
-    return page_of((report.document_of_run if is_run else report.document_of)(given))
+    return page_of((document_of_run if is_run else report.document_of)(given))
 
 
 def chart_of(given, name):
