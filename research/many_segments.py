@@ -36,16 +36,22 @@ def percentage(weights: np.ndarray, scores: np.ndarray, right: np.ndarray) -> fl
     return 100 * float(right[np.arange(len(right)), np.argmax(scores @ weights, axis=1)].mean())
 
 
-def softmax(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return weights with the highest expected percentage under a softmax."""
+def best_expected(scores: np.ndarray, gains: np.ndarray, *starts: np.ndarray) -> np.ndarray:
+    """Return weights with the highest expected gain (S, N) under a softmax of scores (S, N, F)."""
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         shares = np.exp(log_softmax(scores @ weights, axis=1))
-        expected = (shares * right).sum(axis=1, keepdims=True)
-        slopes = np.einsum("sn,snf->f", shares * (right - expected), scores)
+        expected = (shares * gains).sum(axis=1, keepdims=True)
+        slopes = np.einsum("sn,snf->f", shares * (gains - expected), scores)
         return -float(expected.mean()), -slopes / len(scores)
 
-    return minimize(loss, np.full(SCORES, 0.1), jac=True, method="L-BFGS-B").x
+    ends = (minimize(loss, start, jac=True, method="L-BFGS-B") for start in starts)
+    return min(ends, key=lambda end: end.fun).x
+
+
+def softmax(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return weights with the highest expected percentage."""
+    return best_expected(scores, right, np.full(SCORES, 0.1))
 
 
 def default(scores: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -27,13 +27,14 @@ import lightgbm
 import numpy as np
 import optuna
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax
+from scipy.special import expit
 from scipy.stats import t as student
 
 import portmert
 from portmert.tuner.base.tables import aligned
 from portmert.tuner.components import registry
 from portmert.tuner.search.list_statistics import statistics_table
+from research.many_segments import best_expected
 from tests.bench.lists import REAL
 
 TANAKA = Path("configs/tanaka")
@@ -163,16 +164,8 @@ def single(task: Task, _: int) -> np.ndarray:
 
 def softmax(task: Task, _: int) -> np.ndarray:
     """Return weights with the highest expected gain under a softmax of the model scores."""
-    shape = task.features.shape
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        share = np.exp(log_softmax(task.features @ weights, axis=1))
-        expected = (share * task.gains).sum(axis=1, keepdims=True)
-        slope = np.einsum("sn,snf->f", share * (task.gains - expected), task.features)
-        return -float(expected.mean()), -slope / shape[0]
-
-    starts = [signs(task) / shape[2], np.zeros(shape[2])]
-    return min((minimize(loss, x, jac=True) for x in starts), key=lambda end: end.fun).x
+    start = signs(task) / task.features.shape[2]
+    return best_expected(task.features, task.gains, start, np.zeros_like(start))
 
 
 def by_pairs(task: Task, seed: int) -> np.ndarray:

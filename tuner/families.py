@@ -59,6 +59,7 @@ class Family:
         return base_class
 
 
+_EXTENSIONS = "portmert.extensions."
 _OF_CORE = {
     "metric": Family(
         "portmert.metrics._base.Metric",
@@ -147,7 +148,21 @@ def component(family: str, name: str) -> type[Any]:
         return defined[name]
     raise ConfigError(
         missing(place.group, name)
+        or _not_registered(family, name)
         or f"unknown {family} '{shown(name)}'{_hints(family, name, {*names(family), *defined})}"
+    )
+
+
+def _not_registered(family: str, name: str) -> str:
+    """Return a line if the installation is older than the sources: it names no component here."""
+    entries = (entry for each in extensions(_family(family).group).values() for entry in each)
+    if family not in _OF_CORE or any(
+        is_ours(entry) and not entry.value.startswith(_EXTENSIONS) for entry in entries
+    ):
+        return ""
+    return (
+        f"{family} '{shown(name)}': this installation does not name the components of portmert; "
+        f"install it again (in a clone: pip install -e .)"
     )
 
 
@@ -247,7 +262,7 @@ def missing_part(error: Exception) -> str:
     """Return a line on an import that failed for want of an extension of portmert; else ''."""
     name = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
     folder = "/".join(name.split(".")[:3])
-    is_extension = name.startswith("portmert.extensions.")
+    is_extension = name.startswith(_EXTENSIONS)
     return f"this needs the folder {folder}, which is missing here" if is_extension else ""
 
 
@@ -258,7 +273,7 @@ def is_ours(entry: EntryPoint) -> bool:
 
 def _missing_folder(entry: EntryPoint) -> str:
     """Return the folder of one of our extensions if it is not there: `extensions/crossval`."""
-    if not entry.value.startswith("portmert.extensions."):
+    if not entry.value.startswith(_EXTENSIONS):
         return ""
     folder = Path(*entry.value.split(".")[1:3])
     return "" if (Path(__file__).parents[1] / folder).is_dir() else f"portmert/{folder}"

@@ -303,12 +303,14 @@ def _rivals(dev: optimizing.DevLists, plan: CrossPlan) -> dict[str, IntArray]:
     rows = {planned.FIRST: np.broadcast_to(plan.nbest.offsets[:-1], shape)}
     for split, side in product(range(plan.splits), (0, 1)):
         start, equal, alone = rivals.on(plan.parts(split, side)[0])
-        single = (alone[0].weights, 0.0) if alone else None
-        weights = {planned.START: start, planned.EQUAL: equal, planned.SINGLE: single}
-        weights |= {f"only {x.feature}": (x.weights, 0.0) for x in alone}
-        for name, (vector, alpha) in ((name, x) for name, x in weights.items() if x is not None):
+        weights = {planned.START: start, planned.EQUAL: equal}
+        best = {name: dev.best(*pair) for name, pair in weights.items() if pair is not None}
+        if alone:
+            best[planned.SINGLE] = alone[0].choices
+        best |= {f"only {x.feature}": x.choices for x in alone}
+        for name, choices in best.items():
             of_name = rows.setdefault(name, np.empty(shape, dtype=np.int64))
-            plan.put(of_name[:, split], dev.best(vector, alpha), split, side)
+            plan.put(of_name[:, split], choices, split, side)
     return {name: np.repeat(x, plan.seeds, axis=1) for name, x in rows.items()}
 
 

@@ -43,6 +43,22 @@ def test_an_option_of_another_name_or_kind_is_refused_in_python(family, name):
                 cls(**{field.name: float("nan")})
 
 
+def test_an_installation_older_than_the_sources_is_told(monkeypatch):
+    """As after a pull: it names extensions, and nothing of the core."""
+    entries = families._entry_points
+    monkeypatch.setattr(
+        families,
+        "_entry_points",
+        lambda path: [x for x in entries(path) if x.value.startswith("portmert.extensions.")],
+    )
+    with pytest.raises(ConfigError, match=r"metric 'bleu': .* install it again \(in a clone"):
+        families.component("metric", "bleu")
+    assert families.component("metric", "learned").name() == "learned"
+    monkeypatch.undo()
+    with pytest.raises(ConfigError, match=r"unknown metric 'blue'.*'bleu'"):
+        families.component("metric", "blue")
+
+
 @pytest.mark.parametrize(
     ("family", "name", "options", "message"),
     [

@@ -15,11 +15,15 @@ from .optimizing import DevLists
 
 
 class Alone(NamedTuple):
-    """Weights under which one value of a feature chooses, with the `sign` that scores better."""
+    """Weights under which one value of a feature chooses, with the `sign` that scores better.
+
+    `choices` (S,) are the hypotheses that it chooses on the lists.
+    """
 
     feature: str
     sign: str
     weights: FeatureWeights
+    choices: IntArray
 
 
 class RivalWeights(NamedTuple):
@@ -55,6 +59,12 @@ class Rivals:
             values.append((label, unit, (plus, minus)))
         return values
 
+    @cached_property
+    def _spread(self) -> FloatArray:
+        """The (F,) spread of each value within segments."""
+        columns = np.ascontiguousarray(self.dev.nbest.features.T)
+        return within_segment_spread(columns, self.dev.nbest.offsets)
+
     def on(self, segments: IntArray | None = None) -> RivalWeights:
         """Return the rivals of weights that are tuned on some segments, or on all.
 
@@ -70,16 +80,16 @@ class Rivals:
                 float(dev.metric.oriented(dev.stats.score(dev.metric, rows)))
                 for rows in (x if segments is None else x[segments] for x in choices)
             )
-            vector = -unit if minus > plus else unit
+            is_less = minus > plus
+            vector = -unit if is_less else unit
             equal += vector
-            alone = Alone(label, "-" * (minus > plus), FeatureWeights.from_vector(names, vector))
+            weights = FeatureWeights.from_vector(names, vector)
+            alone = Alone(label, "-" * is_less, weights, choices[is_less])
             by_score.append((max(plus, minus), alone))
         if not by_score:
             return RivalWeights(start, None, ())
         best = int(np.argmax([score for score, _ in by_score]))
         alone_weights = [alone for _, alone in by_score]
         alone_weights.insert(0, alone_weights.pop(best))
-        columns = np.ascontiguousarray(dev.nbest.features.T)
-        spread = within_segment_spread(columns, dev.nbest.offsets)
-        weights = FeatureWeights.from_vector(names, equal / spread)
+        weights = FeatureWeights.from_vector(names, equal / self._spread)
         return RivalWeights(start, (weights, dev.alpha), alone_weights)

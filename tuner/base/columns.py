@@ -148,7 +148,7 @@ class _Record(NamedTuple):
 
 @contextmanager
 def collected_later() -> Iterator[None]:
-    """Look for garbage again after millions of objects are read, none of which is garbage."""
+    """Look for cycles of objects later: records have none, and it takes a third of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -16,6 +16,7 @@ from ..base.warn import unsaid
 from ..nbest.missing import MISSING
 from ..nbest.model import NBest, best_hypotheses
 from ..weights.feature_weights import FeatureWeights
+from .optimizers.min_risk import MinRisk
 from .stat_table import StatTable
 from .weight_search import Setup, find_weights
 
@@ -79,8 +80,8 @@ def negative_finding(
 ) -> str:
     """Return a line if a gain rests on negative weights; else "".
 
-    Where judges differ by who wrote a hypothesis, weights of both signs learn the writer. The
-    search is made again with these weights at 0 or above.
+    Where judges differ by who wrote a hypothesis, weights of both signs learn the writer. Minimum
+    risk searches again with these weights at 0 or above: it is a tenth of the default's work.
     """
     outcomes = outcomes_of(metric, stats)
     negative = [
@@ -101,7 +102,8 @@ def negative_finding(
     bounds = dict.fromkeys(_free(nbest, setup), (0.0, math.inf))
     constraints = replace(setup.constraints, bounds={**setup.constraints.bounds, **bounds})
     with unsaid():
-        found = find_weights(nbest, stats, metric, replace(setup, constraints=constraints))
+        bounded = replace(setup, optimizer=MinRisk(), constraints=constraints)
+        found = find_weights(nbest, stats, metric, bounded)
     above = outcomes[best_hypotheses(nbest, found.weights)]
     if not _rests(tuned, above, chance):
         return ""

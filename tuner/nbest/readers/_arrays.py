@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Ragged, TokenArray, Vocabulary
 
-from ...base.columns import DROP, INDEX_KEYS
+from ...base.columns import DROP, INDEX_KEYS, collected_later
 from ...base.errors import InputError, counted, shown
 from ...base.frames import ADVICE
 from ...base.numbers import FINITE, LARGEST, bounded
@@ -35,19 +33,7 @@ _KEYS = ", ".join(INDEX_KEYS)
 _OWN_FILES = "give several lists of a segment as files of their own"
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Stop looking for cycles of objects, of which records have none: a third of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
-@uncollected()
+@collected_later()
 def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
     """Return the arrays of a whole file.
 

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
-from ...base.columns import ID_KEYS, failure_of, value_at
+from ...base.columns import ID_KEYS, collected_later, failure_of, value_at
 from ...base.errors import InputError, shown
 from ...base.files import decode_line
 from ...base.json_toml import parse_json, parse_plain_json
 from ...base.numbers import FINITE, bounded
 from ..records import ListFile, Place
-from ._arrays import uncollected
 from ._base import Reader
 
 _STRING = r'"(?:[^"\\]|\\.)*+"'
@@ -297,7 +296,7 @@ def _parsed(file: ListFile, data: bytes, number: int | None = None) -> Any:
         file.fail(number, f"{reason}; expected one object a line")
 
 
-@uncollected()
+@collected_later()
 def records_file(records: Any, where: str = "the records") -> ListFile:
     """Return dicts, JSON texts or a data frame of pandas or polars as a file of JSON lines.
 

@@ -78,8 +78,6 @@ class _Split:
         For each fold, its segments.
     taught_by : list of sets of int
         For each fold, those from which weights are learnt while it is held out.
-    learns_from_part : bool
-        Whether these are not all others.
     members : list of (hypotheses, offsets)
         For each fold, the hypotheses of its segments.
     scaled_start, start_scores
@@ -102,9 +100,13 @@ class _Split:
         self.taught_by = [
             {(fold + step) % count for step in range(1, taught + 1)} for fold in range(count)
         ]
-        self.learns_from_part = taught < count - 1
         self.members = [rows_taken(problem.offsets, np.flatnonzero(out)) for out in self.is_out]
         self.scaled_start, self.start_scores = _scaled(problem, start)
+
+    @property
+    def learns_from_part(self) -> bool:
+        """Whether the folds learnt from are not all others."""
+        return len(self.taught_by[0]) < len(self.taught_by) - 1
 
     def is_learnt(self, fold: int) -> NDArray[np.bool_]:
         """Return (S,) which segments weights are learnt from while a fold is held out."""
