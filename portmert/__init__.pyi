@@ -11,7 +11,6 @@ from .extensions.parsers.annotating import annotate as annotate
 from .extensions.people.operation import make_sheets as make_sheets
 from .extensions.people.operation import read_sheets as read_sheets
 from .extensions.people.selection import Filters as Filters
-from .extensions.report.operation import report as report
 from .extensions.reproduce.operation import reproduce as reproduce
 from .metrics._base import Batch as Batch
 from .metrics._base import Metric as Metric

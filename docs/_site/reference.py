@@ -68,7 +68,7 @@ PYTHON = {
     "Judge": (
         "Score outputs, test differences, ask people.",
         (
-            "score Score compare TestSet Resampling report Report crossval metaeval JudgedSet "
+            "score Score compare TestSet Resampling Report crossval metaeval JudgedSet "
             "Questions train_metric TrainedMetric make_sheets Filters read_sheets reproduce"
         ),
     ),

@@ -194,7 +194,7 @@ def _comparison(runs: Sequence[Path], prepare: Prepare) -> tuple[tuple[str, ...]
     from portmert.tuner.evaluation.page.html import html  # noqa: PLC0415  heavy, and only here
 
     systems = tuple(SystemFiles(None, (run,)) for run in runs)
-    request = CompareRequest(systems, prepare=prepare, runs=True, timing=False)
+    request = CompareRequest(systems, prepare=prepare, timing=False)
     document = compare_systems(request)
     return tuple(summaries(document)), html(document_of(document))
 

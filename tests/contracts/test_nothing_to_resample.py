@@ -230,7 +230,7 @@ def test_crossval(here, case, repeats):
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_tune_report_and_reproduce(here, case, replicas):
+def test_tune_and_reproduce(here, case, replicas):
     (here / "c.toml").write_text(
         f'[tune]\noutput = "run"\nreplicas = {replicas}\niterations = 2\n'
         '[data]\nsource = "dev.ref"\nreferences = ["dev.ref"]\n'
@@ -238,14 +238,11 @@ def test_tune_report_and_reproduce(here, case, replicas):
         '[metric]\nname = "chrf"\n[decoder]\nname = "recorded"\nlists = ["dev.nbest"]\n'
     )
     tuned = run("tune", "c.toml").stdout
-    reported = run("report", "run", "--json", "p.json", "--html", "p.html").stdout
     reproduced = run("reproduce", "c.toml", "--tune-on", "bleu", "--tune-on", "chrf",
                      "--metric", "bleu", "--set", "tune.output=paper").stdout  # fmt: skip
-    documents = all_read(here, tuned, reported, reproduced)
-    assert {value for _, value in uncertain(documents["p.json"]["runs"])} == {None}
+    all_read(here, tuned, reproduced)
     if replicas == 2:
         assert re.search(rf"^sd +{NOTHING}", tuned, re.MULTILINE)
-        assert f" {NOTHING}\n" in reported  # the deviation of a weight
     if case == "one segment":
         paper = (here / "paper" / "paper.md").read_text()
         assert re.search(rf"\| +chrf \|.*(\| +{NOTHING} ){{4}}\|\n", paper)
@@ -314,10 +311,9 @@ TRIED = {
     "metric-train": test_metric_train,
     "optimize": test_optimize,
     "optimize-dat": test_optimize_dat,
-    "report": test_tune_report_and_reproduce,
-    "reproduce": test_tune_report_and_reproduce,
+    "reproduce": test_tune_and_reproduce,
     "rerank-tune": test_rerank_tune,
-    "tune": test_tune_report_and_reproduce,
+    "tune": test_tune_and_reproduce,
 }
 WITHOUT_CHANCE = {
     "align", "annotate", "cache clear", "cache info", "compile", "components",

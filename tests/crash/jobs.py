@@ -235,15 +235,12 @@ def _alignment(folder):
 
 
 def _comparison(folder):
-    for job in ("compare", "report"):
-        place = listed_place(folder, job)
-        with chdir(place):
-            for seed, name in enumerate(("one", "two")):
-                settings = (f'tune.output="{name}"', "tune.iterations=1", f"tune.seed={seed}")
-                words = [word for setting in settings for word in ("--set", setting)]
-                run("tune", "tune.toml", "--threads", "1", *words)
+    with chdir(listed_place(folder, "compare")):
+        for seed, name in enumerate(("one", "two")):
+            settings = (f'tune.output="{name}"', "tune.iterations=1", f"tune.seed={seed}")
+            words = [word for setting in settings for word in ("--set", setting)]
+            run("tune", "tune.toml", "--threads", "1", *words)
     out = ("out.html", "out.json", "out.tex")
     written = ("--html", "out.html", "--json", "out.json", "--threads", "1")
     call = ("compare", "one", "two", "--samples", "50", "--no-timing", "--latex", "out.tex")
     yield Job("compare", (*call, *written), out=out)
-    yield Job("report", ("report", "one", *written), out=out[:2])

@@ -23,7 +23,6 @@ CASES = {
     "crossval": ("killed", "no_room", "read_only"),
     "optimize": ("killed", "full_disk"),
     "metric": ("misbehaving",),
-    "report": ("killed", "read_only"),
 }
 
 

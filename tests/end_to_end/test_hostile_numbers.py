@@ -102,7 +102,7 @@ def test_settings_no_machine_can_hold_are_refused(override, said):
 
 @pytest.mark.parametrize(
     "words",
-    [["compare", "{}", "b"], ["report", "{}"], ["tune", "{}"],
+    [["compare", "{}", "b"], ["tune", "{}"],
      ["score", "--metric", "bleu", "--hyp", "{}", "--ref", "b"]],
     ids=lambda words: words[0],
 )  # fmt: skip

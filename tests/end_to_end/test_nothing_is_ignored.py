@@ -37,7 +37,6 @@ CALLS = {
     "optimize": [*LISTS, *QUICK, "--out", "w.json"],
     "optimize-dat": ["--metric", "bleu", *QUICK, "--features-dat", "f.dat", "--scores-dat",
                      "s.dat", "--out", "w.json"],
-    "report": ["run"],
     "reproduce": [INVENTED / "recorded.toml", "--out", "paper", "--set", "tune.output=run"],
     "rerank": ["--nbest", R / "1.nbest.gz", "--weights", R / "start.json"],
     "rerank-tune": [*LISTS, *QUICK, *TEST, "--replicas", 1, "--out-dir", "tuned"],
@@ -47,7 +46,7 @@ CALLS = {
 WITHOUT = {"compile", "examples", "mert-moses", "annotate"}
 """These name nothing but a folder to make, or have an option parser of their own."""
 FREE = {("humaneval make", "--condition")} | {
-    (name, "--annotation-cache") for name in ("tune", "reproduce", "compare", "report")
+    (name, "--annotation-cache") for name in ("tune", "reproduce", "compare")
 }
 FREE |= {(name, "--systems") for name in ("optimize", "crossval", "rerank-tune")}
 """Free text, and systems, which may have any name; the place of a cache for an annotator that a

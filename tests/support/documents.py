@@ -2,7 +2,6 @@
 
 import random
 
-FEATURES = ("LM0", "Distortion0", "TM0[1]", "TM0[2]", "WordPenalty0")
 WORDS = [
     "the",
     "a",
@@ -41,7 +40,7 @@ METRICS = (
 )
 
 
-def document(segments=30, systems=("bleu", "port"), runs=2, replicas=3, seed=1, length=9):
+def document(segments=30, systems=("bleu", "port"), replicas=3, seed=1, length=9):
     """Return what `compare_systems()` could be."""
     rng = random.Random(seed)
     rows = [_segment(rng, length, len(systems)) for _ in range(segments)]
@@ -171,7 +170,6 @@ def document(segments=30, systems=("bleu", "port"), runs=2, replicas=3, seed=1, 
             ],
         },
         "segments": rows,
-        "runs": [run(rng, name, replicas) for name in systems[:runs]],
     }
 
 
@@ -225,57 +223,4 @@ def _segment(rng, length, systems):
         "outputs": [text() for _ in range(systems)],
         "scores": {label: [rng.random() for _ in range(systems)] for label, *_ in METRICS},
         "reordering": rng.random(),
-    }
-
-
-def run(rng, name, replicas=1, iterations=5, state="finished"):
-    """Return what `read_history` could return."""
-    replica_list = []
-    for number in range(1, replicas + 1):
-        passes = [
-            {
-                "number": k,
-                "weights": [rng.gauss(0, 0.2) for _ in FEATURES],
-                "hypotheses": 4000 * k,
-                "new": 4000,
-                "dev_score": 0.2 + 0.02 * k + rng.random() * 0.01,
-                "held_out_score": None,
-                "start_score": 0.2 + 0.02 * k,
-                "optimized_score": 0.24 + 0.02 * k,
-                "oracle_score": 0.4 + 0.01 * k,
-                "change": 1 / k,
-                "annotations": {"hits": 100 * k, "misses": 900 // k, "failed": 3},
-            }
-            for k in range(1, iterations + 1)
-        ]
-        replica_list.append(
-            {
-                "name": f"replica {number}",
-                "state": state,
-                "doing": "",
-                "passes": passes,
-                "best": iterations,
-                "stopped": "the limit is reached",
-            }
-        )
-    return {
-        "name": name,
-        "metric": name,
-        "signature": f"{name}|refs:1",
-        "higher_is_better": True,
-        "in_percent": True,
-        "state": state,
-        "features": list(FEATURES),
-        "replicas": replica_list,
-        "weights": [
-            {
-                "feature": f,
-                "start": 0.2,
-                "values": [0.1, 0.2, 0.3][:replicas],
-                "mean": rng.gauss(0, 0.3),
-                "sd": 0.08,
-            }
-            for f in FEATURES
-        ],
-        "result": None,
     }

@@ -37,7 +37,6 @@ def compare(
     resampling: Resampling = RESAMPLING,
     questions: Questions = QUESTIONS,
     threads: int = 0,
-    runs: bool = False,
     timing: bool = True,
     executor: str = "local",
     progress: Progress | None = None,
@@ -64,8 +63,6 @@ def compare(
         The number of samples for tests and intervals, the confidence level, and the seed.
     questions
         What else is answered: another baseline, all pairs, subsets, margins, plans.
-    runs
-        Whether to read the histories of runs too, which means reading all their lists.
     timing
         Whether to report measured times, the only values that differ between equal calls.
 
@@ -93,7 +90,6 @@ def compare(
         pipeline=pipeline,
         resampling=resampling,
         questions=questions,
-        runs=runs,
         timing=timing,
     )
     with (

@@ -6,14 +6,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-import portmert
 from portmert.metrics._base import Metric
 
 from ..base.arguments import checked
 from ..base.context import Progress, using
 from ..base.errors import ConfigError, ProgramError
 from ..evaluation.document import Chart, ChartChoice, Series
-from ..evaluation.report import Report
 from ..executors.opening import Workplace, opened
 from ..families import provided
 from ..runs import config as configs
@@ -135,12 +133,6 @@ class TunedDecoder:
         except ImportError:
             return self.rows
         return pd.DataFrame(self.rows)
-
-    def report(self, **options: Any) -> Report:
-        """Report on the run; the options are those of `portmert.report`."""
-        operation: Any = portmert.report  # of an extension
-        made: Report = operation(self.folder, **options)
-        return made
 
     @property
     def summary(self) -> list[str]:

@@ -11,7 +11,7 @@ import click
 
 HEADINGS = {
     "Tune": "optimize tune rerank-tune rerank crossval",
-    "Judge": "score compare report reproduce metaeval humaneval",
+    "Judge": "score compare reproduce metaeval humaneval",
     "Metrics": "metrics components metric-train annotate align cache",
     "Moses": "mert-moses optimize-dat",
     "Set up": "demo examples compile",
@@ -35,7 +35,7 @@ PAGES = {
     "crossval": "how-to/crossval", "demo": "how-to/tune",
     "humaneval": "how-to/people", "metaeval": "how-to/people", "metric-train": "how-to/people",
     "metrics": "metrics/index", "optimize": "how-to/rerank", "optimize-dat": "how-to/moses",
-    "report": "how-to/tune", "reproduce": "metrics/papers", "rerank": "how-to/rerank",
+    "reproduce": "metrics/papers", "rerank": "how-to/rerank",
     "rerank-tune": "how-to/rerank", "score": "tutorial", "tune": "how-to/tune",
 }  # fmt: skip
 """Command -> its page of the guide."""

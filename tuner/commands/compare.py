@@ -65,7 +65,6 @@ def command(**values: Any) -> portmert.Report:
         test=test,
         resampling=_groups.take_resampling(values),
         questions=portmert.Questions(**{name: values.pop(name) for name in QUESTIONS}),
-        runs=_outputs.is_document_needed(),
         timing=not values.pop("no_timing"),
         **values,
     )

@@ -1,4 +1,4 @@
-"""Evaluates tuned systems and metrics: comparisons, histories, human scores, papers' tables.
+"""Evaluates tuned systems and metrics: comparisons, human scores, papers' tables.
 
 It imports runs and all packages below it.
 """

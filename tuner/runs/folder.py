@@ -1,6 +1,5 @@
 """The folder of a run: its lock, the fingerprint of its work, its files and its log."""
 
-import fcntl
 import os
 import re
 import shutil
@@ -116,21 +115,6 @@ def today() -> str:
     is_valid = re.fullmatch("[0-9]{1,11}", epoch)
     moment = datetime.fromtimestamp(int(epoch), UTC) if is_valid else datetime.now(UTC)
     return f"{moment:%Y-%m-%d}"
-
-
-def is_at_work(path: Path) -> bool:
-    """Return whether a process has the lock of a run's folder now."""
-    try:
-        lock = os.open(path / files.LOCK, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)  # the lock taken ends with it
-    return False
 
 
 @contextmanager

@@ -104,16 +104,6 @@ class Iteration:
         )
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """What result.json says of a run, as far as it is read again."""
-
-    metric: str
-    best_iteration: int
-    stopped: str
-    iterations: tuple[Iteration, ...]
-
-
 def is_short(last: Iteration, steps: Steps) -> bool:
     """Return whether the last weights are short of what was found, as only a limit may end a run.
 

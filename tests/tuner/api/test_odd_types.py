@@ -99,7 +99,6 @@ def calls(tmp_path_factory):
         portmert.metaeval: {"sets": folder / "sets.toml", "metric": "ter"},
         portmert.tune: {"decoder": len, "sources": ["a"], "refs": [["a"]], "seed": None,
                         "start": {"LM": 1.0}, "folder": folder / "run"},
-        portmert.report: {"run": folder},
         portmert.annotate: {"text": ["a b"], "out": folder / "out", "annotator": "udpipe"},
         portmert.read_sheets: {"sheets": [ref], "keys": ()},
     }  # fmt: skip
@@ -131,11 +130,6 @@ def test_a_wrong_type_is_named_with_the_types_expected(calls):
             portmert.optimize(**given | {place: odd})
     with pytest.raises(portmert.PortmertError, match="constraints: 3 is not a table"):
         portmert.optimize(**given | {"constraints": 3})
-
-
-def test_the_folder_of_a_run_may_be_a_text(calls):
-    with pytest.raises(portmert.PortmertError):  # it holds no run
-        portmert.report(str(calls[portmert.report]["run"]))
 
 
 def test_numbers_of_numpy_are_taken(calls):

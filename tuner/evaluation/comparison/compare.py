@@ -12,7 +12,6 @@ import portmert
 from portmert.metrics._base import Metric
 from portmert.metrics._shared import flat
 
-from ... import families
 from ...base.errors import ConfigError, InputError, ProgramError
 from ...base.json_toml import plain
 from ...base.warn import notice, warn
@@ -73,7 +72,6 @@ class CompareRequest:
     parts: Mapping[str, int] = field(default_factory=dict)
     resampling: Resampling = field(default_factory=Resampling)
     questions: Questions = field(default_factory=Questions)
-    runs: bool = False
     timing: bool = True
 
 
@@ -124,22 +122,10 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
         )
     with tempfile.TemporaryDirectory() as folder:
         inputs = _read(request, Path(folder))
-    runs_compared = inputs.systems if request.runs else ()
-    # A tuning on given lists has no iterations.
-    folders = {
-        x.name: x.folder
-        for x in runs_compared
-        if x.folder is not None and (x.inputs is None or x.inputs.config is not None)
-    }
-    runs = [
-        entry.load()(folder, name=name)  # without the extension there are none
-        for name, folder in folders.items()
-        for entry in families.extensions("portmert.histories").get("runs", [])
-    ]
     counted = tables.count(inputs.materials[0], inputs.metrics)
     counted += request.test.statistics
     _warn_of_doubts(inputs.materials[0], counted)
-    return {**_score(request, inputs, counted), "runs": runs}
+    return _score(request, inputs, counted)
 
 
 def _read(request: CompareRequest, folder: Path) -> _Inputs:

@@ -1,13 +1,11 @@
 """Builds the document of a comparison: its sentences, tables and charts."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from portmert.metrics._display import NOTHING
 
 from ...base.errors import counted
 from ...base.tables import Block, Form, Table
-from ...families import provided
 from ..document import (
     Chart,
     ChartChoice,
@@ -67,15 +65,8 @@ def document_of(comparison: Comparison, first: Sequence[Block] = ()) -> Document
         *(Paragraph(line, "headline").only("text", "long") for line in headlines),
         *(Paragraph(line, "note") for line in comparison["notes"]),
         *blocks_of(comparison),
-        *on_page(_blocks_of_runs(comparison.get("runs", ()), names)),
     ]
     return Document(title, blocks, about=about(comparison), systems=names)
-
-
-def _blocks_of_runs(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Sequence[Block]:
-    """Return how the runs among the systems came to their weights."""
-    blocks: Sequence[Block] = provided("portmert.histories", "blocks")(runs, names) if runs else ()
-    return blocks
 
 
 def about(comparison: Comparison) -> str:

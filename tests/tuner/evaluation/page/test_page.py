@@ -5,7 +5,6 @@ import re
 import pytest
 
 import portmert
-from portmert.extensions.report.blocks import document_of_run
 from portmert.tuner.evaluation.comparison import report
 from portmert.tuner.evaluation.comparison.sentences import summaries
 from portmert.tuner.evaluation.document import Chart
@@ -25,8 +24,7 @@ def data_of(page):
 
 
 def render(given):
-    is_run = given["kind"] == "run"
-    return page_of((document_of_run if is_run else report.document_of)(given))
+    return page_of(report.document_of(given))
 
 
 def chart_of(given, name):
@@ -173,18 +171,13 @@ def test_scores_under_several_links_are_shown_on_their_own_scale():
 
 
 def test_what_is_not_known_leaves_no_empty_section():
-    bare = document(2, runs=0)
-    bare |= {"ordering": [], "alignments": None, "reference_links": None, "runs": []}
+    bare = document(2)
+    bare |= {"ordering": [], "alignments": None, "reference_links": None}
     bare["differences"] |= {"by_reordering": []}
     page = render(bare)
-    for title in ("Word order", "Under other word alignments", "Tuning"):
+    for title in ("Word order", "Under other word alignments"):
         assert f">{title}<" not in page
     assert ">Scores<" in page
-    alone = render(
-        {"kind": "run", "portmert": "1", "headlines": ["x"], "runs": document()["runs"][:1]}
-    )
-    assert ">Scores<" not in alone
-    assert ">Tuning<" in alone
 
 
 def test_a_comparison_of_one_segment_without_source_or_scores_renders():
@@ -225,17 +218,6 @@ def test_numbers_are_shown_with_the_digits_that_matter():
         "0.50",
         "1.00",
     ]
-
-
-def test_the_projected_score_stands_at_the_iteration_it_was_projected_for():
-    given = document(1, runs=1, replicas=1)
-    passes = given["runs"][0]["replicas"][0]["passes"]
-    passes[-1] |= {"optimized_score": None, "oracle_score": None}
-    series = chart_of(given, "projected").choices[0].series
-    lines = {line.name: list(zip(line.x, line.values, strict=True)) for line in series}
-    assert lines["projected"] == [(p["number"] + 1, p["optimized_score"]) for p in passes[:-1]]
-    assert lines["real"] == [(p["number"], p["dev_score"]) for p in passes]
-    assert len(lines["oracle of the lists"]) == len(passes) - 1
 
 
 def test_differences_of_many_systems_are_drawn_one_metric_at_a_time():
@@ -284,21 +266,6 @@ def test_segments_open_sorted_by_chrf_where_there_are_references():
         )
     given["segments"][0]["references"] = []
     assert opening(given) == "port"
-
-
-def test_the_history_of_one_run_comes_before_its_segments():
-    given = document(4, systems=("alone",), runs=1)
-    for kind in ("run", "comparison"):
-        page = render(given | {"kind": kind}).split('<main id="main">')[1]
-        tuning, segments = (page.index(f'<section id="{x}"') for x in ("tuning", "segments"))
-        assert (tuning < segments) == (kind == "run")
-        assert page.count('<section id="tuning"') == 1
-
-
-def test_a_run_has_the_colour_of_its_system():
-    given = document(1, systems=("files", "bleu", "port"), runs=0)
-    given["runs"] = [document(1)["runs"][1]]
-    assert [series.colour for series in chart_of(given, "weights").choices[0].series] == [2]
 
 
 def test_one_segment_is_not_called_segments():

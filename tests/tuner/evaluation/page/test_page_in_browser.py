@@ -148,7 +148,7 @@ def test_a_segment_opens_with_words_marked_and_links_drawn(shown):
 
 
 def test_hostile_texts_stay_text(shown):
-    given = document(2, systems=(HOSTILE, "\u202eport\x00"), runs=2)
+    given = document(2, systems=(HOSTILE, "\u202eport\x00"))
     long = "x" * 5000
     texts = (
         HOSTILE,
@@ -170,7 +170,6 @@ def test_hostile_texts_stay_text(shown):
     given["headlines"] = given["notes"] = [HOSTILE]
     given["systems"][0]["tuned_on"] = None
     given["differences"]["ngrams"][0]["ngram"] = HOSTILE
-    given["runs"][0]["weights"][0]["feature"] = HOSTILE
     driver = shown(given)
     for button in driver.execute_script("return [...document.querySelectorAll('.open')]"):
         driver.execute_script("arguments[0].click()", button)
