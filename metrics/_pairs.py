@@ -64,7 +64,7 @@ class PairBatch(Batch):
 
     @classmethod
     def of(cls, single: Texts, firsts: IntArray, lasts: IntArray, reference_of: IntArray) -> Self:
-        """Return the batch of these texts."""
+        """Return the batch; the parameters are the fields of the class."""
         rows, offsets = spans(firsts, lasts - firsts)
         vocabulary, tokens = single.vocabulary, single.tokens
         return cls(

@@ -1,5 +1,7 @@
 """Word order: from links to permutations, and how alike those of two texts are.
 
+kernels/word_orders.py makes and compares the permutations.
+
 Formulas in docs/metrics/port.md.
 """
 

@@ -1,4 +1,4 @@
-"""Error rates: WER, CER, CDER, PER, MER, WIL, SER, and exact matches.
+"""Error rates: WER, CER, CDER, PER, MER, WIL, SER, and exact matches; TER is in terp.py.
 
 Formulas in docs/metrics/edits.md.
 """

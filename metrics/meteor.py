@@ -1,4 +1,4 @@
-"""METEOR.
+"""METEOR; kernels/meteor.py aligns the words and counts the chunks.
 
 Formulas in docs/metrics/meteor.md.
 """

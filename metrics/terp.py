@@ -1,5 +1,7 @@
 """TER and TERp: edits and shifts, as counts and as weighted sums.
 
+kernels/terp.py searches the shifts.
+
 Formulas in docs/metrics/edits.md and docs/metrics/terp.md.
 """
 

@@ -22,8 +22,8 @@ from .base.errors import PortmertError, as_message, exhausted, named, reason, su
 from .base.interrupts import signals_as_interrupts, status_after
 from .base.warn import shown_messages
 from .commands._help import HEADINGS, CommandGroup, WrongUsage
+from .commands._options_of_functions import definition
 from .commands._outputs import VOICE, show_notice, show_warning, with_volume
-from .commands._signatures import definition
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 """Errors when a process or a thread starts, or one more file is opened."""

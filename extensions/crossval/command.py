@@ -10,7 +10,7 @@ import portmert
 from portmert.tuner.base.options import names
 from portmert.tuner.commands import _groups, _outputs
 from portmert.tuner.commands._help import Command
-from portmert.tuner.commands._signatures import options
+from portmert.tuner.commands._options_of_functions import options
 
 CROSSVAL = "extensions.crossval.operation.crossval"
 

@@ -170,11 +170,11 @@ class Graphs:
         Parameters
         ----------
         weights, sizes
-            Weights, and the number of strings under each of them; best first if it is one.
+            Weights, and the number of strings under each of them; under one vector best first.
         names, segments
             See `nbest.read.read_nbest`.
         features
-            Leave out features that have no weight here; model scores are then the part of these.
+            Leave out features that have no weight here; model scores then leave them out.
 
         Raises
         ------

@@ -12,7 +12,7 @@ from portmert.tuner.base.warn import notice, warn
 from portmert.tuner.commands import _groups, _outputs
 from portmert.tuner.commands._help import Command
 from portmert.tuner.commands._kinds import FILE, FOLDER, FiniteRange, Whole
-from portmert.tuner.commands._signatures import options
+from portmert.tuner.commands._options_of_functions import options
 
 TRAIN = "extensions.learned.operation.train_metric"
 JUDGED = "extensions.metaeval.human_scores.JudgedSet"

@@ -24,8 +24,8 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._display import NOTHING
 from portmert.tuner.base import streams
 from portmert.tuner.base.errors import InputError
-from portmert.tuner.base.samples import interval
 from portmert.tuner.base.tables import Table
+from portmert.tuner.base.variation import interval
 from portmert.tuner.evaluation.formatting import decimals
 
 from .learned import GROUPS, feature_names

@@ -40,14 +40,15 @@ def matched_edits(
     tokens, token_offsets, hypothesis_offsets, golds, gold_offsets, _ = segments
     counts = np.zeros((token_offsets.size - 1, 3))
     longest = longest_row(token_offsets) + 1
-    inserted = np.zeros((longest, longest))
+    scratch = np.zeros((longest, longest))
     for s in range(hypothesis_offsets.size - 1):
         row = golds[gold_offsets[s] : gold_offsets[s + 1]]
+        # Two numbers stand before the words of the source.
         source, gold = row[2 : 2 + lengths[s]], edits[offsets[s] : offsets[s + 1]]
         for h in range(hypothesis_offsets[s], hypothesis_offsets[s + 1]):
             hypothesis = tokens[token_offsets[h] : token_offsets[h + 1]]
             steps = _lattice(source, hypothesis)
-            back = _best_path(source, hypothesis, steps, row, gold, inserted)
+            back = _best_path(source, hypothesis, steps, row, gold, scratch)
             counts[h, 0], counts[h, 1] = _counted(hypothesis, back, row, gold, source.size)
             if gold.shape[0]:
                 counts[h, 2] = gold[-1, 2] + 1

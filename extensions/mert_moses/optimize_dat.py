@@ -9,7 +9,7 @@ import portmert
 from portmert.tuner.commands import _groups, _outputs
 from portmert.tuner.commands._help import Command
 from portmert.tuner.commands._kinds import FILE
-from portmert.tuner.commands._signatures import options
+from portmert.tuner.commands._options_of_functions import options
 
 
 @click.command(cls=Command)

@@ -1,5 +1,7 @@
 """Measures how well metric scores agree with human scores, and whether two agreements differ.
 
+These are correlations; accuracies of pairs of systems or segments are in evaluation.py.
+
 Formulas in docs/metrics/meta-evaluation.md. Arrays may have leading axes: one call serves
 the scores of one test set or of all its bootstrap samples.
 """

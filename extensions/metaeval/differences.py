@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.tuner.base.samples import chunks
+from portmert.tuner.base.variation import chunks
 
 from ._correlation_kernels import kendall_terms
 from .correlation import Pairs, pearson, rounded, spearman

@@ -18,7 +18,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray
 from portmert.metrics._display import Display
 from portmert.tuner.base import streams
-from portmert.tuner.base.samples import chunks
+from portmert.tuner.base.variation import chunks
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.significance import Resampling, is_resampled
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.base.samples import chunks, interval, is_mostly_unknown
+from portmert.tuner.base.variation import chunks, interval, is_mostly_unknown
 
 from .correlation import (
     VARIANTS,

@@ -8,7 +8,7 @@ from portmert.tuner.base.errors import counted
 from portmert.tuner.commands import _groups
 from portmert.tuner.commands._help import Command
 from portmert.tuner.commands._kinds import OUT_FILE
-from portmert.tuner.commands._signatures import options
+from portmert.tuner.commands._options_of_functions import options
 
 ANNOTATE = "extensions.parsers.annotating.annotate"
 

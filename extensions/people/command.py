@@ -13,7 +13,7 @@ from portmert.tuner.base.errors import counted
 from portmert.tuner.commands import _groups, _outputs
 from portmert.tuner.commands._help import CommandGroup
 from portmert.tuner.commands._kinds import FILE, Whole
-from portmert.tuner.commands._signatures import options
+from portmert.tuner.commands._options_of_functions import options
 
 SHEETS = "extensions.people.operation"
 FILTERS = "extensions.people.selection.Filters"

@@ -140,7 +140,7 @@ class CommandDecoder(Decoder):
         Raises
         ------
         InputError
-            The file holds none, or a weight has no place in the program or its template.
+            The file holds none, or the command and its template name no place for a weight.
         """
         weights = self._start().weights
         self._check_places(self.sent_weights(weights))

@@ -10,7 +10,7 @@ from portmert.tuner.base.files import write_text
 from portmert.tuner.base.warn import notices_to
 from portmert.tuner.commands import _groups, _outputs
 from portmert.tuner.commands._help import Command
-from portmert.tuner.commands._signatures import options
+from portmert.tuner.commands._options_of_functions import options
 
 
 @click.command(cls=Command)

@@ -180,7 +180,7 @@ def reproduce(
     if workers := current().cluster:
         folder = next(iter(experiments.values())).tune.output.parent
         notice(f"tuning on {', '.join(experiments)}: {folder}")
-        replicas.run_spread(workers, experiments)
+        replicas.tune_on_workers(workers, experiments)
     else:
         for name, experiment in experiments.items():
             notice(f"tuning on {name}: {experiment.tune.output}")

@@ -1,4 +1,4 @@
-"""Read n-best archives of Kaldi, as text."""
+"""Read n-best archives of Kaldi, as text; its plain texts (`id words`) are in texts/joining.py."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -6,6 +6,7 @@ Children are ordered by their place. That of text t is
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,20 +36,38 @@ of n + 1 levels. Two lists: the nodes of more than n levels that may match, and 
 LOG_2 = math.log(2.0)
 
 
+class Table(NamedTuple):
+    """Hash table of items; the slot of an item is its place in `keys`.
+
+    Parameters
+    ----------
+    keys : (2 ** b,) int64
+        -1: the slot is free.
+    mask
+        2 ** b - 1.
+    may_add
+        Whether an unknown item gets a slot; else it is UNKNOWN.
+    """
+
+    keys: IntArray
+    mask: int
+    may_add: bool
+
+
 @helper
-def _extend(keys: IntArray, mask: int, slot: int, token: int, grow: bool) -> int:
+def _extend(table: Table, slot: int, token: int) -> int:
     """Return the slot of sequence `slot` (ABSENT: the empty one) and `token`, or UNKNOWN.
 
-    With `grow` what is unknown is added: `keys` is modified in place.
+    Keys of the table are modified in place if items may be added.
     """
     if min(slot, token) == UNKNOWN:
         return UNKNOWN
     longer: int
-    longer, is_stored = find(keys, mask, slot + 1, token)
+    longer, is_stored = find(table.keys, table.mask, slot + 1, token)
     if not is_stored:
-        if not grow:
+        if not table.may_add:
             return UNKNOWN
-        keys[longer] = ((slot + 1) << 32) | token
+        table.keys[longer] = ((slot + 1) << 32) | token
     return longer
 
 
@@ -57,7 +76,7 @@ def _chains(
     nodes: TokenArray,
     first: int,
     last: int,
-    table: tuple[IntArray, int, bool],
+    table: Table,
     total: IntArray,
     items: IntArray,
 ) -> int:
@@ -67,19 +86,16 @@ def _chains(
     ----------
     nodes, first, last
         The forest is nodes first..last-1: no slices, which cost more than a short forest.
-    table
-        Keys, mask, and whether what is unknown is added to the keys.
     total : (D,) int64
         Modified in place.
     items : (2, items) int64
-        Modified in place: slot, and n, of each chain that has a slot.
+        Modified in place: slot, and n, of each chain that has a slot; others are not listed.
 
     Returns
     -------
     count : int
         How many those are.
     """
-    keys, mask, grow = table
     total[:] = 0
     count = 0
     for v in range(first, last):
@@ -88,7 +104,7 @@ def _chains(
             if above < 0:
                 break
             total[n] += 1
-            slot = _extend(keys, mask, slot, np.int64(nodes[first + above, 0]), grow)
+            slot = _extend(table, slot, np.int64(nodes[first + above, 0]))
             items[0, count] = slot
             items[1, count] = n
             count += slot != UNKNOWN  # without a branch, which would often be foretold wrongly
@@ -101,7 +117,7 @@ def _subtrees(
     nodes: TokenArray,
     first: int,
     last: int,
-    table: tuple[IntArray, int, bool],
+    table: Table,
     alone: IntArray,
     total: IntArray,
     items: IntArray,
@@ -114,7 +130,6 @@ def _subtrees(
     `alone` holds the slot of each label, UNKNOWN where it has none; `work` (6, nodes) is work
     space.
     """
-    keys, mask, grow = table
     size, count, inner = last - first, 0, 0
     for v in range(size):
         work[LEVELS, v] = 1
@@ -154,7 +169,7 @@ def _subtrees(
             v = work[BELOW, k] if n > 1 else k
             above = nodes[first + v, 1]
             if above >= 0 and work[LEVELS, above] > n and work[SHALLOW, above] != UNKNOWN:
-                work[DEEP, above] = _extend(keys, mask, work[DEEP, above], work[SHALLOW, v], grow)
+                work[DEEP, above] = _extend(table, work[DEEP, above], work[SHALLOW, v])
                 work[BELOW, below] = v
                 below += 1
         for k in range(inner):
@@ -220,11 +235,11 @@ def item_matches(
         keys[:used] = -1
         counts[:used] = 0
         limits[:used] = 0
-        table = (keys, used - 1, True)
+        table = Table(keys, mask=used - 1, may_add=True)
         if not chains:
             for v in range(reference_node_offsets[first], reference_node_offsets[last]):
                 label = reference_nodes[v, 0]
-                alone[label] = _extend(keys, used - 1, np.int64(ABSENT), np.int64(label), table[2])
+                alone[label] = _extend(table, np.int64(ABSENT), np.int64(label))
         for r in range(first, last):
             turn += 1
             begin, end = reference_node_offsets[r], reference_node_offsets[r + 1]
@@ -239,7 +254,7 @@ def item_matches(
                 limits[slot] = max(limits[slot], counts[slot] - base)
             for n in range(depth):
                 reference_totals[r, n] = total[n]
-        table = (keys, used - 1, False)
+        table = Table(keys, mask=used - 1, may_add=False)
         for h in range(offsets[s], offsets[s + 1]):
             turn += 1
             begin, end = node_offsets[h], node_offsets[h + 1]

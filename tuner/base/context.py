@@ -1,5 +1,7 @@
 """What an operation works with: threads, a cluster, a cache, and who is shown how far it is.
 
+Here stands how many threads there are by default; threads.py runs them.
+
 Public operations enter a context once. What they call reads it where it is needed, so that it is
 not passed from function to function.
 """

@@ -1,7 +1,7 @@
 """Run tasks on any `concurrent.futures.Executor`: threads of this process, or a cluster's.
 
 Tasks are pure functions of plain data, so it does not matter where, in what order and how often
-they run. The caller puts the results into a fixed order.
+they run. The caller puts the results into a fixed order. How many threads: context.py.
 """
 
 from __future__ import annotations
@@ -146,7 +146,8 @@ class Team:
                         future = self.submit(executor, work, task)
                     under_way[number] = future
                     future.add_done_callback(partial(_tell, ended, number))
-                if not under_way or (faults and min(under_way) > min(faults)):
+                may_wait_for_earlier = not faults or min(under_way, default=0) < min(faults)
+                if not under_way or not may_wait_for_earlier:
                     break
                 try:
                     number = ended.get(timeout=CHECK_SECONDS)

@@ -13,7 +13,7 @@ import portmert
 from ..base import options as language
 from ..families import names
 from ._kinds import EXISTING, FOLDER, Whole
-from ._signatures import Decorator, options
+from ._options_of_functions import Decorator, options
 
 REQUIRED = {"required": True}
 LISTS = "tuner.api.lists.Lists"

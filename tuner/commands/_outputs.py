@@ -25,7 +25,7 @@ from ..base.warn import left_out_so_far, notice, with_warnings
 from ..families import provided
 from ._help import COMMAND_LINE
 from ._kinds import FILE, OUT_FILE
-from ._signatures import Decorator
+from ._options_of_functions import Decorator
 
 if TYPE_CHECKING:
     from click import Context, Parameter

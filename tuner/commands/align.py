@@ -16,7 +16,7 @@ from . import _groups
 from ._groups import key_values, refuse_all_but
 from ._help import Command
 from ._kinds import EXISTING, FOLDER, OUT_FILE
-from ._signatures import options
+from ._options_of_functions import options
 
 ALIGN = "tuner.api.aligning.align"
 EXISTS = {"type": EXISTING, "required": False}

@@ -6,7 +6,7 @@ import click
 
 from ..base.errors import InputError, counted
 from ._help import CommandGroup
-from ._signatures import options
+from ._options_of_functions import options
 
 MIB = 1 << 20
 

@@ -11,7 +11,7 @@ import portmert
 
 from . import _groups, _outputs
 from ._help import Command
-from ._signatures import options
+from ._options_of_functions import options
 
 TEST_SET = ("references", "source", "links", "aligner", "options", "missing", "ids", "groups")
 QUESTIONS = ("baseline", "all_pairs", "subset", "margin", "plan", "better", "answers")

@@ -11,7 +11,7 @@ from . import _groups, _outputs
 from ._groups import refuse
 from ._help import Command
 from ._kinds import FILE, Whole
-from ._signatures import options
+from ._options_of_functions import options
 
 OF_ONE_SEARCH = ("samples", "also", "contributions", "plot")
 """Parameters of `portmert.optimize` that `portmert.replicate` lacks."""

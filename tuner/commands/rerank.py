@@ -15,7 +15,7 @@ from ..base.warn import warn
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import OUT_FILE
-from ._signatures import options
+from ._options_of_functions import options
 
 RERANK = "tuner.api.reranking.rerank"
 

@@ -10,7 +10,7 @@ import portmert
 from ..base.options import files
 from . import _groups, _outputs
 from ._help import Command
-from ._signatures import options
+from ._options_of_functions import options
 
 RERANK_TUNE = "tuner.api.rerank_tuning.rerank_tune"
 

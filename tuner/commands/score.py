@@ -9,7 +9,7 @@ import portmert
 
 from . import _groups, _outputs
 from ._help import Command
-from ._signatures import options
+from ._options_of_functions import options
 
 SCORE = "tuner.api.scoring.score"
 

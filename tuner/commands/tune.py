@@ -11,8 +11,8 @@ from ..base.files import without_dots
 from ..base.warn import notices_to
 from . import _groups, _outputs
 from ._help import Command
+from ._options_of_functions import options
 from ._outputs import VOICE
-from ._signatures import options
 
 OF_CONFIG = {"default": None, "show_default": "as in CONFIG"}
 

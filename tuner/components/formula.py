@@ -194,12 +194,13 @@ class Formula(Metric):
         _ = self.higher_is_better
         sides = itertools.product((0.0, 1.0), repeat=min(len(self.metrics), 10))
         scores = [np.array(side) for side in zip(*sides, strict=True)]
+        # Beyond ten metrics, the others score as the first: 2 ** n would be too many.
         values = self.value([*scores, *scores[:1] * (len(self.metrics) - 10)])
         constant = values[0]  # where all scores are 0
         low, high = values.min(), values.max()
         beyond = max(-low, 0.0) + max(high - 1.0, 0.0)
-        moved = max(constant - low, 0.0) + max(high - constant - 1.0, 0.0)
-        if self.in_percent and beyond > moved + 1e-6:
+        beyond_without_constant = max(constant - low, 0.0) + max(high - constant - 1.0, 0.0)
+        if self.in_percent and beyond > beyond_without_constant + 1e-6:
             raise ValueError(
                 f"the constant {constant:g} takes its value out of 0..1, to {low:g}..{high:g}; "
                 f"leave it out"

@@ -1,4 +1,7 @@
-"""Components from names and options, as users write them; both are checked."""
+"""Makes components from names and options, as users write them; both are checked.
+
+They are registered by entry points of packages, see families.py.
+"""
 
 from __future__ import annotations  # Optimizer in a type would load the search
 

@@ -34,7 +34,7 @@ from ..base import streams
 from ..base.context import current
 from ..base.errors import InputError, faults_at
 from ..base.numbers import Level, Natural, Positive
-from ..base.samples import TIE, chunks, deviation, interval
+from ..base.variation import TIE, chunks, deviation, interval
 from ..texts.groups import Groups
 from ..texts.statistics import finite_scores
 

@@ -51,7 +51,7 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
     table = feature_table(frame, columns.features, may_lack=may_lack)
     by_name = {name: frame.numbers(name, missing=may_lack) for name in outcomes}
     vocabulary, names = Vocabulary(), SegmentNames(are_names=True)
-    for name in ids:
+    for name in ids:  # gives each id its number
         names.number(name, None)
     part = empty_rows(len(table), features=0, stats=0)._replace(
         segments=segments, features=table, scores=np.zeros(len(table)), ranks=ranks
@@ -67,7 +67,7 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
     merger, features = Merger(), tuple((name, 1) for name in columns.features)
     merger.add(ListArrays(part, features, (), has_links=False, where=frame.where))
     nbest = merger.finish(vocabulary, None, names)
-    _warn_of_opposites(frame, by_name, part, nbest)
+    _warn_of_dropped_outcomes(frame, by_name, part, nbest)
     return replace(nbest, outcomes={name: values[nbest.lines] for name, values in by_name.items()})
 
 
@@ -109,7 +109,7 @@ def _ranks(
     return (ranks + 1 - min(1, int(ranks.min()))).astype(np.int32)
 
 
-def _warn_of_opposites(
+def _warn_of_dropped_outcomes(
     frame: Frame, outcomes: Mapping[str, FloatArray], part: Rows, nbest: NBest
 ) -> None:
     """Warn of hypotheses that are dropped, as equal to others with different outcomes."""

@@ -1,4 +1,4 @@
-"""Runs the outer loop: decode, merge, annotate, optimize, and repeat until nothing is gained.
+"""One tuning with a decoder: its folder, its steps, its start and end; loop.py repeats them.
 
 Every step writes one whole file and reads the files of earlier steps. There is no other state. A
 run that was killed continues after its last finished step and has the same result.

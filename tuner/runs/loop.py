@@ -1,4 +1,4 @@
-"""The outer loop: decode, score, search, go a step, and repeat until a rule ends it.
+"""The outer loop: decode, score, search, go a step, and repeat until a rule (result.py) ends it.
 
 `tune` and `mert-moses` run it. They differ in the folder that keeps the state, in what decodes and
 counts, and in the set-up of a search: these are the methods of a subclass.

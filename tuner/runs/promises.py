@@ -6,7 +6,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, Metric
 
-from ..base.samples import is_constant
+from ..base.variation import is_constant
 from ..search.unseen import CLEARLY_BETTER, error_without_folds
 
 DECODED = "of the decoder's own best output"

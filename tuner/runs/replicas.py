@@ -29,8 +29,8 @@ from ..base import files, streams, tables
 from ..base.errors import counted
 from ..base.frames import Framed
 from ..base.json_toml import plain
-from ..base.samples import deviation
 from ..base.threads import Team
+from ..base.variation import deviation
 from ..base.warn import collected_notices, notice, notices_behind
 from ..search import contributions
 from ..search.averaging import averaged, weight_spreads
@@ -285,7 +285,7 @@ def run(experiment: Experiment, *, fresh: bool = False) -> Result | Replicas:
         return tunings.finish(results)
 
 
-def run_spread(workers: Team, experiments: Mapping[str, Experiment]) -> None:
+def tune_on_workers(workers: Team, experiments: Mapping[str, Experiment]) -> None:
     """Tune several experiments at the workers of a cluster, a task for each replica of each.
 
     Parameters
@@ -296,7 +296,7 @@ def run_spread(workers: Team, experiments: Mapping[str, Experiment]) -> None:
     with ExitStack() as stack:
         tasks: list[tuple[Experiment, Shared | None]] = []
         receivers: list[AbstractContextManager[None]] = []
-        averages: list[tuple[str, _Tunings, slice]] = []
+        averages: list[tuple[str, _Tunings, slice]] = []  # name, tunings, their places in tasks
         for name, experiment in experiments.items():
             if experiment.tune.replicas == 1:
                 tasks.append((_for_one_processor(experiment), None))

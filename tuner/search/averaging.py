@@ -10,7 +10,7 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray
 
-from ..base.samples import deviation
+from ..base.variation import deviation
 from ..nbest.model import NBest, model_scores
 from ..weights.feature_weights import FeatureWeights, columns_by_name
 from .constraints import Constraints
@@ -18,7 +18,7 @@ from .problem import within_segment_spread
 
 
 def absolute_size(weights: FeatureWeights) -> float:
-    """Return the sum of the absolute values."""
+    """Return the sum of the absolute values (L1 norm)."""
     return sum(abs(number) for numbers in weights.values.values() for number in numbers)
 
 

@@ -115,9 +115,10 @@ class Constraints:
         for group in self.tied:
             columns = [column for name in group for column in columns_of(name, names)]
             if vector[columns].all():
-                # The number nearest to 1, but not 0, by which these are within their bounds.
+                # The factor nearest to 1 that keeps these within their bounds; 0 would lose them.
                 lowest, highest = multiples(vector[columns], lower[columns], upper[columns])
-                moved[columns] *= min(max(1.0, lowest), highest) or max(lowest, -TINY)
+                factor = min(max(1.0, lowest), highest)
+                moved[columns] *= factor or max(lowest, -TINY)
         moved = np.clip(moved, lower, upper)
         if (moved == vector).all():
             return weights

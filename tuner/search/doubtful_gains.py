@@ -81,7 +81,7 @@ def negative_finding(
     """Return a line if a gain rests on negative weights; else "".
 
     Where judges differ by who wrote a hypothesis, weights of both signs learn the writer. Minimum
-    risk searches again with these weights at 0 or above: it is a tenth of the default's work.
+    risk searches again with these weights at 0 or above: a tenth of the default's time.
     """
     outcomes = outcomes_of(metric, stats)
     negative = [
@@ -97,7 +97,7 @@ def negative_finding(
     chance = by_chance(outcomes, nbest.offsets)
     tuned = outcomes[best_hypotheses(nbest, weights)]
     zeros = FeatureWeights({**weights.values, **dict.fromkeys(negative, (0.0,))})
-    if not _rests(tuned, outcomes[best_hypotheses(nbest, zeros)], chance):
+    if not _is_clear_gain(tuned, outcomes[best_hypotheses(nbest, zeros)], chance):
         return ""
     bounds = dict.fromkeys(_free(nbest, setup), (0.0, math.inf))
     constraints = replace(setup.constraints, bounds={**setup.constraints.bounds, **bounds})
@@ -105,7 +105,7 @@ def negative_finding(
         bounded = replace(setup, optimizer=MinRisk(), constraints=constraints)
         found = find_weights(nbest, stats, metric, bounded)
     above = outcomes[best_hypotheses(nbest, found.weights)]
-    if not _rests(tuned, above, chance):
+    if not _is_clear_gain(tuned, above, chance):
         return ""
     with_them, without, mean = (
         metric.shown(float(metric.oriented(row.mean()))) for row in (tuned, above, chance)
@@ -131,7 +131,7 @@ def _free(nbest: NBest, setup: Setup) -> Sequence[str]:
     ]
 
 
-def _rests(tuned: FloatArray, others: FloatArray, chance: FloatArray) -> bool:
+def _is_clear_gain(tuned: FloatArray, others: FloatArray, chance: FloatArray) -> bool:
     """Whether (S,) outcomes are clearly above others, by a good part of what is above chance."""
     gain = max(tuned.mean() - chance.mean(), 0.0)
     return is_clear(tuned - others) and (tuned - others).mean() > SHARE * gain

@@ -128,6 +128,8 @@ class LineSearch:
         steps, values = self._surface(scores, columns, direction, window)
         if self.smooth > 0:
             values = smoothed(steps, finite(values), self.smooth * unit)
+        # Intervals below `narrow` are too thin to aim at; `outer` is how far the step goes beyond
+        # the last breakpoint. Both are in lengths of the weights along the line.
         narrow = min(NARROW * unit, float(np.diff(steps).max()) / 2)
         outer = OUTER_STEP * unit
         if self.problem.prior is not None:

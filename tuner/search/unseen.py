@@ -8,7 +8,7 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..base import streams
-from ..base.samples import deviation, is_constant
+from ..base.variation import deviation, is_constant
 from .problem import finite, oriented_scores
 from .stat_table import StatTable
 

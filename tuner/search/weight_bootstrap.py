@@ -9,8 +9,8 @@ from portmert.metrics._base import IntArray, Metric
 
 from ..base import streams
 from ..base.context import current
-from ..base.samples import is_constant
 from ..base.threads import Team
+from ..base.variation import is_constant
 from ..base.warn import collected_notices, notice
 from ..nbest.model import NBest, without_texts
 from ..weights.feature_weights import FeatureWeights, columns_by_name

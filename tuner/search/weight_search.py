@@ -1,4 +1,7 @@
-"""Optimize weights over given lists: from hypotheses with features to tuned weights."""
+"""Optimize weights over given lists: from hypotheses with features to tuned weights.
+
+Optimizers draw their own random starts, see optimizers/_base.py.
+"""
 
 import time
 from collections.abc import Iterator

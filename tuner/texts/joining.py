@@ -1,7 +1,8 @@
 """Texts of the same segments in one order: joined by ids, or by the numbers of their lines.
 
 A text has ids if it is a column of a file of records, `FILE#KEY` (see base/columns.py), or if its
-lines begin with ids. Here texts are joined; `api/segments.py` joins them with lists.
+lines begin with ids. Here texts are joined, and segments that one of them lacks are dropped or
+refused; `api/segments.py` joins them with lists, text_checks.py reads their words.
 """
 
 from __future__ import annotations
@@ -318,7 +319,13 @@ def has_gold(references: Texts) -> bool:
 
 
 def warn_ids_alone(text: LinesById, text_without: TextFile) -> None:
-    """Warn that one text alone has what looks like ids; refuse them if they are not in order."""
+    """Warn that one text alone has what looks like ids.
+
+    Raises
+    ------
+    InputError
+        They are many, and out of order.
+    """
     if len(text.ids) > _FEW:
         check_order(text.ids, text, text_without)
     warn(

@@ -1,7 +1,8 @@
 """Signs that texts do not fit: the two sides are written differently, or one is no text.
 
 Each check counts the distinct tokens of a sample of segments, so its cost does not grow with the
-lists. A check returns a line for the user, or None.
+lists. A check returns a line for the user, or None. Numbers of lines and ids are
+checked in joining.py, the columns of lists in nbest/findings.py.
 """
 
 import re

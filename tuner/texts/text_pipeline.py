@@ -308,7 +308,7 @@ def untokenised(references: Texts) -> str | None:
 
 def _changed(
     words: Words,
-    work: Sequence[tuple[Callable[[Words], Words], Callable[[str], str]]],
+    steps: Sequence[tuple[Callable[[Words], Words], Callable[[str], str]]],
     vocabulary: Vocabulary,
     *,
     linked: bool,
@@ -316,17 +316,22 @@ def _changed(
     """Return the new tokens of a text, and pairs (old position, new position) that share text.
 
     There are no pairs without links, or if the tokens do not change.
+
+    Parameters
+    ----------
+    steps
+        For each step: what changes the words, and what returns the part of a word that it keeps.
     """
     changed = words
-    for change, _ in work:
+    for change, _ in steps:
         changed = change(changed)
     pairs = None
     if linked and changed != words:
         # From the first tokens to the last ones in one step: tokens that one step joins and the
         # next one cuts stay separate.
         visible = words
-        for _, seen in work:
-            visible = [seen(word) for word in visible]
+        for _, visible_part in steps:
+            visible = [visible_part(word) for word in visible]
         pairs = shared_characters(visible, changed)
     return [vocabulary.add(word) for word in changed], pairs
 

@@ -1,6 +1,7 @@
 """Text steps that change characters: normal forms, punctuation, brackets, contractions.
 
 Each takes a line of tokens and returns a line; it may join, cut, add and remove tokens.
+Tokenizers, and the names of all steps, are in text_pipeline.py.
 """
 
 import html

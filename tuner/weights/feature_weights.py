@@ -1,4 +1,4 @@
-"""Read and write feature weights by name."""
+"""Read and write feature weights by name; search/averaging.py scales them to one size."""
 
 from __future__ import annotations
 

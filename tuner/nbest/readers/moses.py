@@ -1,4 +1,4 @@
-"""Read lists of Moses, and of programs that separate fields by ||| too."""
+"""Read lists of Moses, and of others that separate fields by |||; _bars.py cuts the lines."""
 
 import re
 from collections.abc import Iterator

@@ -8,7 +8,7 @@ import pytest
 
 import portmert
 from portmert.tuner.cli import main
-from portmert.tuner.commands._signatures import parameters
+from portmert.tuner.commands._options_of_functions import parameters
 
 
 def options_of(name):

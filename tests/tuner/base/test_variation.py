@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from portmert.tuner.base.samples import deviation, interval, is_constant
+from portmert.tuner.base.variation import deviation, interval, is_constant
 
 CONSTANT = ([], [3.0], [0.3, 0.3], [0.3, 0.1 + 0.2], [1e-17, 0.0], [1e9, 1e9 + 1e-6])
 
