@@ -36,7 +36,7 @@ of n + 1 levels. Two lists: the nodes of more than n levels that may match, and 
 LOG_2 = math.log(2.0)
 
 
-class Table(NamedTuple):
+class ItemTable(NamedTuple):
     """Hash table of items; the slot of an item is its place in `keys`.
 
     Parameters
@@ -55,7 +55,7 @@ class Table(NamedTuple):
 
 
 @helper
-def _extend(table: Table, slot: int, token: int) -> int:
+def _extend(table: ItemTable, slot: int, token: int) -> int:
     """Return the slot of sequence `slot` (ABSENT: the empty one) and `token`, or UNKNOWN.
 
     Keys of the table are modified in place if items may be added.
@@ -76,7 +76,7 @@ def _chains(
     nodes: TokenArray,
     first: int,
     last: int,
-    table: Table,
+    table: ItemTable,
     total: IntArray,
     items: IntArray,
 ) -> int:
@@ -117,7 +117,7 @@ def _subtrees(
     nodes: TokenArray,
     first: int,
     last: int,
-    table: Table,
+    table: ItemTable,
     alone: IntArray,
     total: IntArray,
     items: IntArray,
@@ -235,7 +235,7 @@ def item_matches(
         keys[:used] = -1
         counts[:used] = 0
         limits[:used] = 0
-        table = Table(keys, mask=used - 1, may_add=True)
+        table = ItemTable(keys, mask=used - 1, may_add=True)
         if not chains:
             for v in range(reference_node_offsets[first], reference_node_offsets[last]):
                 label = reference_nodes[v, 0]
@@ -254,7 +254,7 @@ def item_matches(
                 limits[slot] = max(limits[slot], counts[slot] - base)
             for n in range(depth):
                 reference_totals[r, n] = total[n]
-        table = Table(keys, mask=used - 1, may_add=False)
+        table = ItemTable(keys, mask=used - 1, may_add=False)
         for h in range(offsets[s], offsets[s + 1]):
             turn += 1
             begin, end = node_offsets[h], node_offsets[h + 1]
