@@ -33,7 +33,7 @@ from ..base.files import TextFile, called, each_line, read_lines
 from ..base.markup import without_markup
 from ..base.warn import warn
 from ..families import provided
-from .forms import TimedWords, alternatives, cut_at_times
+from .forms import TimedWords, alternatives, cut_at_times, lines_with_alternatives
 from .joining import BYTE_ORDER_MARK, LINKS_LINE, check_lines, is_gold, joined, opened
 
 IntegerArray = NDArray[np.signedinteger[Any]]
@@ -295,13 +295,10 @@ def read_references(
 def _with_alternatives(references: References, where: str) -> References:
     """Return references with a text for each alternative `{ a / b }`: the best one counts."""
     texts = references.texts
-    is_marked = texts.tokens.values == texts.vocabulary.find("{")
-    marked = np.unique(
-        np.searchsorted(texts.tokens.offsets, np.flatnonzero(is_marked), "right") - 1
-    )
-    variants = {row: alternatives(" ".join(texts.words(row)), where) for row in marked.tolist()}
-    if all(len(lines) == 1 for lines in variants.values()):
+    marked = lines_with_alternatives(texts)
+    if not marked:
         return references
+    variants = {row: alternatives(line, where) for row, line in marked.items()}
     lines = [variants.get(row) or [" ".join(texts.words(row))] for row in range(len(texts))]
     number = counted(len(variants), "reference")
     warn(f"{number} with alternatives `{{ a / b }}`, of which the best counts")

@@ -14,6 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Self
 
+import numpy as np
+
+from portmert.metrics._base import Texts
+
 from ..base.columns import recogs_of
 from ..base.errors import InputError, counted, faults_at, shown
 from ..base.files import Lines, TextFile, called, each_line
@@ -245,6 +249,14 @@ FORMS = (
     TextForm("SRT", lambda lines: any(map(_CUE.fullmatch, lines[1:2])), _subtitles),
     TextForm("icefall's results", _mostly(_RECOGS), _recogs),
 )
+
+
+def lines_with_alternatives(texts: Texts) -> dict[int, str]:
+    """Return the rows of texts that have alternatives `{ a / b }`, and their lines."""
+    marked = np.flatnonzero(texts.tokens.values == texts.vocabulary.find("{"))
+    rows = np.unique(np.searchsorted(texts.tokens.offsets, marked, "right") - 1)
+    lines = {row: " ".join(texts.words(row)) for row in rows.tolist()}
+    return {row: line for row, line in lines.items() if _BRACES.search(line)}
 
 
 def alternatives(line: str, where: str) -> list[str]:

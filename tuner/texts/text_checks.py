@@ -15,6 +15,8 @@ import numpy as np
 
 from portmert.metrics._base import Batch, IntArray, Texts
 
+from .forms import lines_with_alternatives
+
 MOST_SEGMENTS = 1000
 """Segments in the sample."""
 LEAST = 3
@@ -69,6 +71,10 @@ MARKUP = (
 )  # fmt: skip
 """Lines that are more than a text: what they are, patterns of their first and last tokens, and
 what to do."""
+_ALTERNATIVES = (
+    "the hypotheses have alternatives (`{ a / b }`), whose braces count as words: write one text "
+    "a segment"
+)
 MARKS = (
     (0.0, "^;;", "comments", "a line that begins so is a comment of SCTK; take these lines out"),
     (0.01,
@@ -250,7 +256,8 @@ def doubts(
             linked = int(batch.source_lengths[segments].sum())
             lines.append(_unsegmented_source(source, linked, ref.total))
     lines += [_empty_lines(sides), _markup(sides), *(_marked(sides, *mark) for mark in MARKS)]
-    lines.append(_alternatives(hyp))
+    if lines_with_alternatives(batch.hypotheses.take(first_rows[0])):  # references may
+        lines.append(_ALTERNATIVES)
     broken = _first(_sign(sides, *sign) for sign in BROKEN)
     lines += [broken, _sign(sides, *WIDE), _escapes(sides)]
     lines += [_first(_opposed(sides, *signs) for signs in group) for group in OPPOSED]
@@ -367,17 +374,6 @@ def _sign(sides: Sides, least_share: float, pattern: str, what: str, todo: str) 
     if not what.startswith("have"):
         message = message.replace("do not", "are not")
     return _one_sided(sides, message, re.compile(pattern).search, least_share)
-
-
-def _alternatives(hyp: Side) -> str | None:
-    """Return a line if hypotheses have alternatives, which references alone may have."""
-    opened, closed, bars = (hyp.count(mark.__eq__) for mark in "{}/")
-    if not 0 < opened == closed <= bars:
-        return None
-    return (
-        "the hypotheses have alternatives (`{ a / b }`), whose braces count as words: write one "
-        "text a segment"
-    )
 
 
 def _one_sided(sides: Sides, message: str, form: Form, least_share: float = 0.0) -> str | None:
