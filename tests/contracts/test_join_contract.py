@@ -194,7 +194,7 @@ def test_where_one_side_has_ids_they_must_be_in_order(write, kind):
     lists = portmert.Lists.read("list.jsonl", refs=[plain])
     assert len(lists.references) == len(IDS)
     list_of(reversed(IDS))
-    with pytest.raises(InputError, match=r"plain has no ids.*FILE.jsonl#KEY"):
+    with pytest.raises(InputError, match=r"plain: no ids.*FILE.jsonl#KEY"):
         portmert.Lists.read("list.jsonl", refs=[plain])
     named, head, record = LINES[kind]
     if kind.startswith("lines with ids"):

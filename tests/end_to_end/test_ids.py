@@ -136,9 +136,7 @@ def test_ids_that_skip_one_beside_lines_without_ids_are_told(folder):
     )
     (folder / "text").write_text("a b\n" * 19)
     said = portmert(*optimized("--ref", "text")).stderr
-    assert (
-        "text has no ids, and those of the n-best lists skip some (after 'u4' stands 'u6')" in said
-    )
+    assert "text: no ids, and those of the n-best lists skip some (after 'u4' stands 'u6')" in said
     # Numbers beside the score, and one feature alone, are told too.
     assert "not used: lm (--nbest-format jsonl:features=score+lm)" in said
     (folder / "text").write_text("".join(f"{name} a b\n" for name in names))

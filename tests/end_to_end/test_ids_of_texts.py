@@ -120,10 +120,28 @@ def test_ids_of_one_text_alone_warn_or_must_be_in_order(folder):
         assert any("has what looks like an id ('utt-00')" in line for line in warned)
     result = run("score", "--metric", "wer", "--hyp", "hyp.shuffled", "--ref", "ref.plain")
     assert result.exit_code == 1
-    assert "ref.plain has no ids, and those of hyp.shuffled are not in order" in result.stderr
+    assert "ref.plain: no ids, and those of hyp.shuffled are not in order" in result.stderr
     (folder / "list").write_text("".join(f"{n} ||| a b ||| F= 1 ||| 0\n" for n in range(SIZE)))
     result = run("optimize", "--nbest", "list", "--ref", "ref", "--metric", "wer", "--out", "w")
     assert "has what looks like an id ('utt-00')" in result.stderr
+
+
+def test_missing_lines_count_as_empty(folder):
+    lines_of(folder / "few", [line.replace("utt", "UTT") for line in HYPOTHESES[2:]])
+    lines_of(folder / "empty", [*HYPOTHESES[2:], "utt-00", "utt-01"])
+    found = scored("few", "ref", "--missing", "empty")
+    assert found["scores"] == scored("empty", "ref", "--ids")["scores"]
+    assert (
+        "few: no line for 2 segments, counted as empty; the first is 'utt-00'"
+        in (found["warnings"])
+    )
+    told = [
+        run("compare", "--metric", "wer", "--ref", "ref", "b=hyp", f"a={few}", *way).stdout
+        for few, way in (("few", ("--missing", "empty")), ("empty", ("--ids",)))
+    ]
+    assert told[0] == told[1]
+    assert "wer" in told[0]
+    assert run("score", "--hyp", "few", "--ref", "ref.plain", "--missing", "empty").exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class ScoreOptions(TypedDict, total=False):
     ref_links: Sequence[TextLike] | PathLike
     aligner: str | Aligner | None
     ids: bool
-    missing: Literal["error", "segment"] | None
+    missing: Literal["error", "segment", "empty"] | None
     text: str | Sequence[str] | text_pipeline.TextPipeline
     text_model: PathLike | None
     annotator: str | Annotator | None
@@ -73,7 +73,7 @@ def score(
     ref_links: Sequence[TextLike] | PathLike = (),
     aligner: str | Aligner | None = None,
     ids: bool = False,
-    missing: Literal["error", "segment"] | None = None,
+    missing: Literal["error", "segment", "empty"] | None = None,
     text: str | Sequence[str] | text_pipeline.TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -100,8 +100,9 @@ def score(
     ids
         As in `Lists`. The order of segments is then that of the first reference.
     missing
-        What becomes of segments that lack a text or a value: an `error`, or leave out the
-        `segment`; a warning counts them. Default: error.
+        What becomes of segments that lack a text: an `error`, leave out the `segment`, or count
+        an `empty` hypothesis, all words of it deletions (by ids; Kaldi's `mode=all`); a warning
+        counts them. Default: error.
     source, ref_links, text, text_model, annotator, annotation_cache
         As in `Lists`.
     threads
@@ -147,7 +148,7 @@ def score(
             if hyp_links is None
             else (text_file(hyp_links, "links of the hypotheses"),),
         }
-        texts, read = _read(sides, aligner, ids=ids, drop=missing == "segment")
+        texts, read = _read(sides, aligner, ids=ids, missing=missing)
         batch = preparation.batch(texts, preparation.references(read))
         warn_of(n for item in metrics for n in statistics.notices(item, batch))
         scores = scoring.score_texts(metrics, batch, preparation)
@@ -157,15 +158,21 @@ def score(
 
 
 def _read(
-    sides: dict[str, tuple[TextFile, ...]], aligner: Aligner | None, *, ids: bool, drop: bool
+    sides: dict[str, tuple[TextFile, ...]],
+    aligner: Aligner | None,
+    *,
+    ids: bool,
+    missing: str | None,
 ) -> tuple[Texts, References]:
     """Read hypotheses and references of the same segments; `sides` are the texts by argument."""
+    if missing == "empty":
+        sides["hyp"] = tuple(joining.with_empty_lines(x, sides["refs"][0]) for x in sides["hyp"])
     files = [text for texts in sides.values() for text in texts]
-    if ids:
+    if ids or missing == "empty":
         files = [joining.read_by_id(text) for text in files]
     left_out: tuple[str, ...] = ()
     if not any(joining.is_gold(text) for text in sides["refs"]):
-        files, _, left_out = joining.joined(files, drop=drop)
+        files, _, left_out = joining.joined(files, drop=missing == "segment")
     if left_out:
         joining.warn_left_out(left_out, "a text")
     rest = iter(files)

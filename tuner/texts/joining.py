@@ -211,6 +211,25 @@ def _in_case_of(text: LinesById, first: LinesById) -> LinesById:
     return LinesById(str(text), text, recased, all_recased)
 
 
+def with_empty_lines(text: TextFile, first: TextFile) -> TextFile:
+    """Return hypotheses with ids, and an empty line for each segment that the references add.
+
+    Raises
+    ------
+    InputError
+        As `read_by_id`.
+    """
+    texts = read_by_id(text), read_by_id(first)
+    if isinstance(texts[0], TimedWords):  # cut into all segments
+        return texts[0]
+    there = _in_case_of(*texts)
+    lacking = [name for name in texts[1].ids if name not in set(there.ids)]
+    if lacking:
+        number = counted(len(lacking), "segment")
+        warn(f"{there}: no line for {number}, counted as empty; the first is '{lacking[0]}'")
+    return LinesById(str(there), (*there, *[""] * len(lacking)), (*there.ids, *lacking))
+
+
 def positions(
     ids: Sequence[str], places: Mapping[str, int], here: object, there: object
 ) -> list[int]:
@@ -357,14 +376,14 @@ def check_order(ids: Sequence[str], text_with_ids: TextFile, text: TextFile) -> 
         column.check_words(ids)
     if pair := unordered(ids):
         raise InputError(
-            f"{called(text)} has no ids, and those of {called(text_with_ids)} are not in order "
+            f"{called(text)}: no ids, and those of {called(text_with_ids)} are not in order "
             f"('{pair[0]}' stands before '{pair[1]}'), so line n need not be the n-th segment; "
             f"begin each line with its id, or name a column of a file with ids: FILE.jsonl#KEY, "
             f"FILE.tsv#COLUMN"
         )
     if pair := skipped(ids):
         warn(
-            f"{called(text)} has no ids, and those of {called(text_with_ids)} skip some (after "
+            f"{called(text)}: no ids, and those of {called(text_with_ids)} skip some (after "
             f"'{pair[0]}' stands '{pair[1]}'): if it has lines of these, all later lines go with "
             f"the wrong segments; begin each line with its id"
         )

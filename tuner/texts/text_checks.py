@@ -510,9 +510,10 @@ def _tokenisation(sides: Sides) -> str | None:
 def _segmentation(sides: Sides, todo: str) -> str | None:
     """Return a line if one side has blanks between words of a script without, the other not."""
     means = [_letters_a_word(side) for side in sides]
-    if min(means) <= 0 or max(means) <= 3 * min(means) or max(means) <= LONGEST_WORDS:
-        return None
     whole, words = _higher_first(sides, means)
+    is_whole = max(means) > LONGEST_WORDS or whole.total == len(whole.lines) >= LEAST
+    if min(means) <= 0 or max(means) <= 3 * min(means) or not is_whole:
+        return None
     return f"the {words.name} are segmented into words, the {whole.name} are not: {todo}"
 
 

@@ -205,3 +205,19 @@ def test_what_comet_score_prints_is_read_as_it_is(folder):
 def test_other_prints_of_comet_score_are_refused(folder, text, message):
     (folder / "c").write_text(text)
     assert message in refused("words", features=["c=c"])
+
+
+def test_lists_of_beams_have_no_ids_and_go_with_ids_in_order(folder):
+    beams = '[["a b", null, [], -1.5, -2.5], ["b", null, [], -1, -3]]\n'
+    (folder / "beams").write_text(beams * 3)
+    (folder / "text").write_text("u1 a b\nu2 b\nu3 c\n")
+    said = []
+    with notices_to(said.append):
+        read = lists("beams", refs=["text"], ids=True)
+    assert read.nbest.ids is None
+    assert "no ids, so line n is the n-th segment" in said[0]
+    (folder / "text").write_text("u3 a b\nu2 b\nu1 c\n")
+    said = refused("beams", refs=["text"], ids=True)
+    assert "the n-best lists: no ids, and those of text are not in order" in said
+    (folder / "objects").write_text('{"nbest": ["a", "b"], "k": 1}\n' * 3)
+    assert "name it: id=KEY" in refused("objects", refs=["text"], ids=True)

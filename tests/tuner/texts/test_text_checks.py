@@ -187,7 +187,9 @@ def test_comments_and_alternatives_are_found():
     said = "\n".join(doubts([*plain, "the { cat / dog }"], [*plain, "the cat"]))
     assert "the hypotheses have alternatives" in said
     code = "as f ' { expr = } ' or { key : a/b } , { } / { x }"
-    assert "alternatives" not in "\n".join(doubts([*plain, code, "read / write"], [*plain, *plain[:2]]))
+    assert "alternatives" not in "\n".join(
+        doubts([*plain, code, "read / write"], [*plain, *plain[:2]])
+    )
 
 
 @needs_data

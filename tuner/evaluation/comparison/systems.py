@@ -11,7 +11,7 @@ from portmert.aligners._base import Aligner
 
 from ...base import options
 from ...base.errors import ConfigError, InputError, StateError, counted, faults_at
-from ...base.files import Lines, TextLike, called, read_lines, write_text
+from ...base.files import Lines, TextFile, TextLike, called, read_lines, write_text
 from ...base.json_toml import parse_json
 from ...base.pipes import is_input
 from ...base.warn import notice, warn
@@ -89,8 +89,8 @@ class TestSet:
     statistics
         Statistics of all outputs that are in hand, under more metrics; see `rerank_tune`.
     missing
-        What becomes of segments that lack a text or a value: an `error`, or leave out the
-        `segment`; a warning counts them. Default: error.
+        What becomes of segments that lack a text: an `error`, leave out the `segment`, or count
+        an `empty` output; a warning counts them. Default: error.
     ids
         Each line of all texts begins with the id of its segment, as in Kaldi's text files. Columns
         with ids, FILE.jsonl#KEY, need no option.
@@ -111,7 +111,7 @@ class TestSet:
     aligner: str | Aligner | None = None
     options: Mapping[str, object] = field(default_factory=dict)
     statistics: Sequence[Counted] = ()
-    missing: Literal["error", "segment"] | None = None
+    missing: Literal["error", "segment", "empty"] | None = None
     ids: bool = False
     groups: TextLike | None = None
     known_groups: Groups | None = field(default=None, repr=False)
@@ -255,7 +255,15 @@ def in_one_order(
     names = [*test.references, *outputs, *([] if test.source is None else [test.source])]
     if any(map(joining.is_gold, names)):
         return list(systems), test, None
-    texts = [joining.read_by_id(name) for name in names] if test.ids else names
+    is_filled = test.missing == "empty"
+    texts: list[TextFile] = [
+        joining.with_empty_lines(name, names[0])
+        if is_filled and 0 <= number - len(test.references) < len(outputs)
+        else joining.read_by_id(name)
+        if is_filled or test.ids
+        else name
+        for number, name in enumerate(names)
+    ]
     if not option and all(options.file_key(name)[1] is not None for name in names):
         return list(systems), test, None
     in_order, ids, left_out = joining.joined(texts, drop=test.missing == "segment")

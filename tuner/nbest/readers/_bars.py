@@ -283,7 +283,7 @@ class _Parser:
         is_dense = occurrences == lines
         absent_is_zero = self.reader.absent_is_zero
         partly = int(np.count_nonzero(~is_dense))
-        if absent_is_zero and partly <= MOST_FILLED:
+        if absent_is_zero and 0 < partly <= MOST_FILLED:
             is_dense[:] = True
             self.file.remarks.append(
                 f"{partly} of the features not in all hypotheses (0 where absent)"

@@ -157,7 +157,12 @@ class JsonObject(NamedTuple):
             segment = default
             self.file.names.are_places |= default is not None
             ids = self.file.names.in_references
-            if ids is not None and default is not None and str(default) not in ids:
+            if ids is None or default is None or str(default) in ids:
+                pass
+            elif default == 0 and list(map(type, self.content.values())) == [list]:
+                self.file.names.are_names = False
+                self.file.remarks.append("no ids, so line n is the n-th segment")
+            elif self.file.names.are_names is not False:
                 self.wrong(
                     key, None, "the id of the segment, as the references have ids; name it: id=KEY"
                 )

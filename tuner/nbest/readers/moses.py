@@ -226,9 +226,13 @@ class Marian(BarsReader):
 
     @classmethod
     def fits(cls, rows: list[list[str]]) -> bool:
-        """Whether the features before the last field begin with F0, one value each."""
-        features = re.compile(r"F0= *\S+(?: +[^\s=]+= *\S+)*")
-        return all(features.fullmatch(row[-2]) for row in rows)
+        """Whether the features before the last field begin with F0, one value each.
+
+        Word scores, of which each word has one, may stand among them.
+        """
+        features = re.compile(rb"F0= *\S+(?: +[^\s=]+= *\S+)*")
+        fields = ([field.encode() for field in row[2:-1]] for row in rows)
+        return all(features.fullmatch(_marian_fields(each)[0]) for each in fields)
 
     def lines(self, file: ListFile) -> Iterator[bytes]:
         """Yield the lines with the word alignment last, without word scores."""

@@ -43,6 +43,17 @@ def said(folder, name, *texts):
             "0 ||| a b ||| WordScores= -1 -2 ||| F0= -1 Score= -2 ||| -3\n",
             "Marian n-best, 2 models, 1 segment x 1, no word alignment, word scores not used",
         ),
+        *(
+            (
+                f"0 ||| a b ||| {first} ||| -3\n0 ||| b ||| {second} ||| -4\n",
+                "Marian n-best, 1 model, 1 segment x 2, no word alignment, word scores not used",
+            )
+            for first, second in (
+                ("F0= -1 WordScores= -1 -2 -3", "F0= -2 WordScores= -1 -2"),
+                ("WordScores= -1 -2 -3 F0= -1", "WordScores= -1 -2 F0= -2"),
+                ("F0= -1 ||| WordScores= -1 -2 -3", "F0= -2 ||| WordScores= -1 -2"),
+            )
+        ),
         (
             (
                 "0 ||| a b ||| LM0= -1 TM0= 1 2 ||| 0\n0 ||| b ||| LM0= -1 TM0= 1 2 ||| 0\n"
