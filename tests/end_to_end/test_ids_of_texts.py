@@ -139,9 +139,10 @@ def test_missing_lines_count_as_empty(folder):
         run("compare", "--metric", "wer", "--ref", "ref", "b=hyp", f"a={few}", *way).stdout
         for few, way in (("few", ("--missing", "empty")), ("empty", ("--ids",)))
     ]
-    assert told[0] == told[1]
-    assert "wer" in told[0]
-    assert run("score", "--hyp", "few", "--ref", "ref.plain", "--missing", "empty").exit_code == 1
+    assert told[0].split("N-grams")[0] == told[1].split("N-grams")[0]  # times are behind
+    assert "p boot." in told[0]
+    call = ("score", "--metric", "wer", "--hyp", "few", "--ref", "ref.plain")
+    assert run(*call, "--missing", "empty").exit_code == 1
 
 
 @pytest.mark.parametrize(
