@@ -10,15 +10,21 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+import numpy as np
+
+import portmert
+from research import speech
+
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs/figures"
 PAGE = ROOT / "docs/explanation/does-it-help.md"
+SPEECH = ROOT / "docs/how-to/speech.md"
 WIDTH = 400
 STYLE = (
     "text{font:12px sans-serif;fill:#22242a}.b{font-weight:bold}.s{fill:#5a5d65}.m{text-anchor:"
     "middle}.e{text-anchor:end}.l{stroke:#5a5d65;stroke-width:1.2;fill:none}.t{fill:#2b62c0;stroke"
     ":#2b62c0}.r{fill:#8a8d95;stroke:#8a8d95}.o{fill:none;stroke:#8a8d95;stroke-width:1.6}.x{fill:"
-    "#2b62c0}.i{stroke:#2b62c0;stroke-width:3;fill:none}.box{fill:none;stroke:#5a5d65}@media(prefers-color-scheme:dark){text{fill:#e8e6e1}.s{"
+    "#2b62c0}.i{stroke:#2b62c0;stroke-width:3;fill:none}.box{fill:none;stroke:#5a5d65}.area{fill:#8a8d9533}@media(prefers-color-scheme:dark){text{fill:#e8e6e1}.s{"
     "fill:#b3b6bd}.l,.box{stroke:#b3b6bd}.t{fill:#7aa7f0;stroke:#7aa7f0}.x{fill:#7aa7f0}.i{stroke:#7aa7f0}.r{fill:"
     "#9a9da5;stroke:#9a9da5}.o{stroke:#9a9da5}}"
 )
@@ -234,9 +240,225 @@ def drawn_links() -> str:
     )  # fmt: skip
 
 
+CROSSVAL = ROOT / "docs/how-to/crossval.md"
+COMPARED = re.compile(
+    r"^(?P<name>\S.*?) {2,}chrf .* (?P<gain>[-+][\d.]+) +"
+    r"(?P<low>[-+][\d.]+)\.\.(?P<high>[-+][\d.]+) ",
+    re.MULTILINE,
+)
+
+
+def drawn_crossval() -> str:
+    """Return the rows of the page on cross-validation as dots with intervals."""
+    rows = [
+        (match["name"], *(float(match[end]) for end in ("gain", "low", "high")))
+        for match in COMPARED.finditer(CROSSVAL.read_text(encoding="utf-8"))
+    ]
+    low, high = min(row[2] for row in rows) - 0.3, max(0, *(row[3] for row in rows)) + 0.3
+
+    def place(value: float) -> float:
+        return 8 + 384 * (value - low) / (high - low)
+
+    bottom = 34 + 46 * len(rows)
+    parts = [
+        text(4, 14, "chrF on unseen text, minus bagged", "b"),
+        text(396, 14, "better \N{RIGHTWARDS ARROW}", "s e"),
+        line(place(0), 24, place(0), bottom, "s l"),
+    ]  # fmt: skip
+    for number, (name, gain, *ends) in enumerate(rows):
+        top = 42 + 46 * number
+        kind = "t" if ends[0] <= 0 <= ends[1] else "r"
+        parts += [
+            text(4, top, name), text(396, top, f"{gain:+.2f}", "e"),
+            line(place(ends[0]), top + 14, place(ends[1]), top + 14, "i" if kind == "t" else "l"),
+            circle(place(gain), top + 14, kind),
+        ]  # fmt: skip
+    parts += [
+        text(place(value), bottom + 16, f"{value:g}", "s m")
+        for value in range(int(low), int(high) + 1, 2)
+    ]
+    parts.append(
+        text(4, bottom + 38, "Intervals (95 %) that hold 0 are blue: no difference is shown.", "s")
+    )
+    return svg(
+        "What cross-validation shows: the difference of each row from the first search",
+        "; ".join(f"{name}: {gain:+g} ({a:+g} to {b:+g})" for name, gain, a, b in rows),
+        bottom + 46, parts,
+    )  # fmt: skip
+
+
+UTTERANCE = "yweweler-361"
+LANGUAGE = (12, 10)
+"""Weights of the language model: the recogniser's, and a smaller one."""
+
+
+def strings() -> tuple[list[tuple[str, ...]], list[list[float]], str]:
+    """Return the strings of a lattice, their scores under both weights, and the reference."""
+    folder = ROOT / "configs/speech/lattices"
+    lists = portmert.Lists.from_graphs(
+        folder / "test", {"acoustic": 0.1, "language": 1.2, "length": 0.0},
+        refs=folder / "test.text", ids=True,
+    ).nbest  # fmt: skip
+    segment = (lists.ids or ()).index(UTTERANCE)
+    rows = range(*lists.offsets[segment : segment + 2])
+    columns = [name for name, _ in lists.feature_names]
+    acoustic, language = (columns.index(name) for name in ("acoustic", "language"))
+    scores = [
+        [
+            float(lists.features[row, acoustic] + weight * lists.features[row, language])
+            for row in rows
+        ]
+        for weight in LANGUAGE
+    ]
+    texts = (folder / "test.text").read_text(encoding="utf-8")
+    reference = re.search(rf"^{UTTERANCE} (.*)$", texts, re.MULTILINE)
+    assert reference is not None  # noqa: S101
+    return [tuple(lists.texts.words(row)) for row in rows], scores, reference[1]
+
+
+def graph_of(paths: Sequence[tuple[str, ...]]) -> list[tuple[int, int, str]]:
+    """Return the arcs of the smallest graph that has just these paths; 0 is its beginning."""
+    names: dict[frozenset[tuple[str, tuple[str, ...]]], int] = {}
+    arcs: list[tuple[int, int, str]] = []
+
+    def node(rests: frozenset[tuple[str, ...]]) -> int:
+        if rests not in names:
+            names[rests] = len(names)
+            for word in sorted({rest[0] for rest in rests if rest}):
+                behind = frozenset(rest[1:] for rest in rests if rest[:1] == (word,))
+                arcs.append((names[rests], node(behind), word))
+        return names[rests]
+
+    node(frozenset(paths))
+    return arcs
+
+
+def places_of(
+    arcs: Sequence[tuple[int, int, str]], way: Sequence[tuple[int, int, str]]
+) -> dict[int, tuple[float, float]]:
+    """Return the place of each node, in columns by its longest way; nodes of `way` are above."""
+    column = {0: 0}
+    for _ in arcs:
+        for begin, end, _word in arcs:
+            if begin in column:
+                column[end] = max(column.get(end, 0), column[begin] + 1)
+    above = {node for arc in way for node in arc[:2]}
+    last = max(column.values())
+    return {
+        node: (12 + 376 * number / last, 100 if node in above else 172)
+        for node, number in column.items()
+    }
+
+
+def drawn_lattice() -> str:
+    """Return a lattice of a spoken number, with its best paths under two weights."""
+    paths, scores, reference = strings()
+    arcs = graph_of(paths)
+    best = [paths[max(range(len(paths)), key=of.__getitem__)] for of in scores]
+
+    def way(path: Sequence[str]) -> list[tuple[int, int, str]]:
+        on: list[tuple[int, int, str]] = []
+        for word in path:
+            begin = on[-1][1] if on else 0
+            on.append(next(arc for arc in arcs if arc[0] == begin and arc[2] == word))
+        return on
+
+    chosen = [way(path) for path in best]
+    places = places_of(arcs, chosen[1])
+    parts = []
+    for arc in arcs:
+        (x1, y1), (x2, y2) = (places[node] for node in arc[:2])
+        beside = [one for one in arcs if one[:2] == arc[:2]]
+        bend = 46 * (beside.index(arc) - (len(beside) - 1) / 2)
+        if x2 - x1 > 100:  # over another node
+            bend = -164
+        x, y = (x1 + x2) / 2, (y1 + y2) / 2
+        where, side = (x, y + bend / 2 + (-5 if bend <= 0 else 15)), "m"
+        if y1 != y2:
+            where, side = ((x + 10, y + bend / 2 + 8), "") if bend < 0 or y1 > y2 else (
+                (x - 6, y + bend / 2 + 8), "e"
+            )  # fmt: skip
+        kind = "i" if any(arc in on for on in chosen) else "l"
+        dash = ' stroke-dasharray="5 4"' if arc in chosen[0] and arc not in chosen[1] else ""
+        curve = f"M{x1:.1f} {y1:g}Q{x:.1f} {y + bend:g} {x2:.1f} {y2:g}"
+        parts += [f'<path d="{curve}" class="{kind}"{dash}/>', text(*where, arc[2], side)]
+    parts += [circle(x, y, "t", 4) for x, y in places.values()]
+    said = [f"language model x {n}: {' '.join(p)}" for n, p in zip(LANGUAGE, best, strict=True)]
+    parts += [
+        '<path d="M4 214L30 214" class="i" stroke-dasharray="5 4"/>', text(36, 218, said[0]),
+        line(4, 234, 30, 234, "i"), text(36, 238, said[1]),
+        text(4, 260, f"Spoken was: {reference}.", "s"),
+    ]  # fmt: skip
+    return svg(
+        "A lattice: each path is a hypothesis, and the weights decide which one is best",
+        f"A graph of {len(arcs)} words with {len(paths)} paths. {'; '.join(said)}; spoken was "
+        f"{reference}.",
+        270, parts,
+    )  # fmt: skip
+
+
+def drawn_language() -> str:
+    """Return the word error rate of the recorded digits over the language model's weight."""
+    features, stats, offsets = speech.read(ROOT / "configs/speech")
+    segments = np.arange(len(offsets) - 1)
+    weights = np.arange(7, 41)
+    rates = {}
+    for half, name in enumerate(("dev", "test")):
+        part = speech.part(features, stats, offsets, segments[half::2])
+        points = (np.array([1.0, weight, 0.0]) for weight in weights)
+        rates[name] = [100 * speech.error_rate(*part, point) for point in points]
+    found = re.search(r"LM weight \(lw, alpha\) ([\d.]+)", SPEECH.read_text(encoding="utf-8"))
+    assert found is not None  # noqa: S101
+    tuned = float(found[1])
+
+    def across(weight: float) -> float:
+        return 34 + 354 * (weight - 6) / 34
+
+    def down(rate: float) -> float:
+        return 190 - 14 * (rate - 24)
+
+    parts = [
+        text(4, 14, "word error rate, %", "b"), text(396, 14, "lower is better", "s e"),
+        (f'<rect x="{across(7):.1f}" y="24" width="{across(17) - across(7):.1f}" height="166" '
+         'class="area"/>'),
+        text(across(12), 38, "Kaldi's grid", "s m"),
+        line(across(tuned), 44, across(tuned), 190, "s l"),
+        text(across(tuned) + 4, 40, f"tuned: {tuned:g}", "x"),
+        line(34, 190, 388, 190),
+    ]  # fmt: skip
+    for rate in range(24, 35, 2):
+        parts += [line(30, down(rate), 34, down(rate)), text(27, down(rate) + 4, f"{rate}", "s e")]
+    parts += [text(across(weight), 206, f"{weight}", "s m") for weight in range(10, 41, 5)]
+    parts.append(text(211, 224, "weight of the language model; acoustics 1, words 0", "m"))
+    for name, kind, beside in (("test", "o", 16), ("dev", "i", -8)):
+        points = zip(weights, rates[name], strict=True)
+        curve = "L".join(f"{across(weight):.1f} {down(rate):.1f}" for weight, rate in points)
+        parts += [
+            f'<path d="M{curve}" class="{kind}"/>',
+            text(388, down(rates[name][-1]) + beside, name, "b e x" if name == "dev" else "b e s"),
+        ]
+    lowest = {name: weights[int(np.argmin(of_set))] for name, of_set in rates.items()}
+    return svg(
+        "Word error rate of spoken digits by the weight of the language model",
+        "; ".join(
+            f"{name}: {of_set[0]:.1f} % at 7, {min(of_set):.1f} % at {lowest[name]}, "
+            f"{of_set[-1]:.1f} % at 40"
+            for name, of_set in rates.items()
+        ),
+        234, parts,
+    )  # fmt: skip
+
+
 def drawn() -> Iterator[tuple[Path, str]]:
     """Yield each figure."""
     yield FIGURES / "results.svg", drawn_results()
     yield FIGURES / "choice.svg", drawn_choice()
     yield FIGURES / "loop.svg", drawn_loop()
     yield FIGURES / "links.svg", drawn_links()
+    yield FIGURES / "crossval.svg", drawn_crossval()
+
+
+def measured() -> Iterator[tuple[Path, str]]:
+    """Yield each figure that is computed from the example data."""
+    yield FIGURES / "lattice.svg", drawn_lattice()
+    yield FIGURES / "language.svg", drawn_language()

@@ -157,7 +157,7 @@ def drawn() -> Iterator[tuple[Path, list[Chart]]]:
 if __name__ == "__main__":
     for figure, panels in drawn():
         plots.draw(panels, figure)
-    for figure, content in drawings.drawn():
+    for figure, content in itertools.chain(drawings.drawn(), drawings.measured()):
         figure.write_text(content, encoding="utf-8")
     portmert.optimize(lists("dev"), "bleu", plot=FIGURES / "search.svg")
     screenshot(FIGURES / "comparison.png", 1000, 930)
