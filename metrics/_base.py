@@ -474,6 +474,8 @@ class Metric(ABC):
     """Whether the score is a share and so printed in percent."""
     is_error_rate: ClassVar[bool] = False
     """Whether it is an error rate, or 1 minus one if higher is better: outputs show the rate."""
+    is_smooth: ClassVar[bool] = True
+    """Whether the score changes little with its statistics, as no rank does."""
     signed_if_changed: ClassVar[frozenset[str]] = frozenset()
     """Options that the signature names only where they differ from their defaults."""
     source: ClassVar[str] = ""

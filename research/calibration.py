@@ -14,10 +14,8 @@ from scipy.stats import kstest
 from tabulate import tabulate
 
 from portmert.extensions.crossval.operation import OfSplits
-from portmert.extensions.metaeval import differences
-from portmert.extensions.metaeval.correlation import Pairs
-from portmert.extensions.metaeval.data import Draws, Judged, Points
-from portmert.extensions.metaeval.intervals import fisher_interval, pearsons, system_samples
+from portmert.extensions.metaeval.data import Judged
+from portmert.extensions.metaeval.evaluation import evaluate
 from portmert.metrics._base import Metric
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.search.optimizers.bagged import Bagged
@@ -61,39 +59,37 @@ def compared(rng, replicas):
     return found.p, found.difference_low <= 0 <= found.difference_high
 
 
+def judged(human, scores, *resampling):
+    """Evaluate metrics by people's scores."""
+    people = Judged(tuple(map(str, range(human.shape[1]))), human, np.ones(len(human)))
+    return evaluate(people, [given_scores(x) for x in scores], *resampling)
+
+
 def metaevaluated(rng):
     """Test two metrics that agree equally well with people by Pearson's r of segments.
 
     The interval is of the first metric's r, over samples of segments; in truth r is 0.5 ** 0.5.
     """
     human = rng.normal(size=(SEGMENTS, 5))
-    scores = np.stack([human + rng.normal(size=human.shape) for _ in range(2)])
-    points = Points.of(human, np.ones(len(human)))
-    block = differences.ScoredPoints(points, scores, Pairs.of(human))
-    found = differences.permute([block], "segment", permutations=SAMPLES, rng=rng)
-    draws = Draws.draw(*human.shape, samples=SAMPLES, resampled="segments", rng=rng)
-    values = pearsons([(points, scores[0], draws)], systems=5)["pearson"]
-    low, high = fisher_interval(values, 0.95, SEGMENTS)
-    return found.p_values()["segment.pearson"][0], low <= 0.5**0.5 <= high
+    scores = [human + rng.normal(size=human.shape) for _ in range(2)]
+    found = judged(human, scores, Resampling(SAMPLES), "segments")
+    r = found.agreements[0].correlations["segment.pearson"]
+    return found.differences[0, 1]["segment.pearson"].p, r.low <= 0.5**0.5 <= r.high
 
 
 def agreed(rng, systems, own):
     """Correlate a metric with people, on systems that differ as much as their segments.
 
     What the metric adds to all segments of a system has the deviation `own`. Return whether the
-    intervals of r of systems and of segments have the truth; samples are of systems and segments.
+    intervals of r of systems and of segments have the truth, for other systems and segments.
     """
     human = rng.normal(size=(SEGMENTS, systems)) + rng.normal(size=systems)
     scores = human + rng.normal(size=human.shape) + own * rng.normal(size=systems)
-    draws = Draws.draw(SEGMENTS, systems, samples=300, resampled="both", rng=rng)
-    judged = Judged(tuple(map(str, range(systems))), human, np.ones(SEGMENTS))
-    pooled = pearsons([(judged.points, scores, draws)], systems=systems)
-    of_systems = system_samples(judged, given_scores(scores), draws)
+    correlations = judged(human, [scores], Resampling(300)).agreements[0].correlations
     covered = []
-    for values, luck in ((of_systems["pearson"], 1 / SEGMENTS), (pooled["pearson"], 1)):
+    for name, luck in (("system.pearson", 1 / SEGMENTS), ("segment.pearson", 1)):
         truth = ((1 + luck) / (1 + own**2 + 2 * luck)) ** 0.5
-        low, high = fisher_interval(values, 0.95, systems)
-        covered.append(low <= truth <= high)
+        covered.append(correlations[name].low <= truth <= correlations[name].high)
     return covered
 
 

@@ -1,20 +1,24 @@
 """Combines test sets: by means over them, and by pooling their data points."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.base import streams
+from portmert.tuner.evaluation.significance import t_interval, t_test
+from portmert.tuner.texts.groups import Groups
 
-from . import evaluation
-from .differences import Permuted, permute_all
-from .intervals import pair_correlations
+from . import evaluation, measures
+from .measures import Differences, Estimate, MetricDifference
 
 EVERYTHING = "all"
 """Name of the group of all test sets."""
+POOLED = evaluation.KENDALLS
+"""Measures whose rows of several test sets are taken together as they are."""
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +41,8 @@ class Column:
     name: str
     kind: str
     sets: tuple[str, ...]
-    correlations: tuple[dict[str, evaluation.Estimate], ...]
-    differences: evaluation.Differences
+    correlations: tuple[dict[str, Estimate], ...]
+    differences: Differences
 
 
 def column_of(part: evaluation.MetaEvaluation) -> Column:
@@ -61,8 +65,8 @@ class Scenario:
 
     name: str
     sets: tuple[str, ...]
-    correlations: tuple[dict[str, evaluation.Estimate], ...]
-    drops: tuple[dict[str, evaluation.Estimate], ...]
+    correlations: tuple[dict[str, Estimate], ...]
+    drops: tuple[dict[str, Estimate], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +96,6 @@ def combine(
     *,
     groups: Sequence[str],
     scenarios: Sequence[str],
-    settings: evaluation.Settings,
 ) -> Combined:
     """Combine test sets.
 
@@ -106,100 +109,142 @@ def combine(
         if group:
             members.setdefault(group, []).append(part)
     columns = []
-    for number, (name, parts) in enumerate([*members.items(), (EVERYTHING, measured)]):
+    for name, parts in [*members.items(), (EVERYTHING, measured)]:
         if len(parts) > 1:
             sets = tuple(part.name for part in parts)
-            of_parts = [part.permuted for part in parts if part.permuted is not None]
-            every = len(of_parts) == len(parts)
-            mean = _means(parts), Permuted.mean(of_parts) if every else None
-            pooled = _pooled(parts, settings, number)
-            for kind, (samples, permuted) in (("mean", mean), ("pooled", pooled)):
-                estimates = _estimates(samples, parts)
-                tests = evaluation.differences_of(samples, permuted)
-                columns.append(Column(name, kind, sets, estimates, tests))
-    first = [part.agreements[0].samples for part in measured]
-    names = [name for name in first[0] if all(name in samples for samples in first)]
+            columns.append(Column(name, "mean", sets, _means(parts), _mean_differences(parts)))
+            columns.append(Column(name, "pooled", sets, *_pooled(parts)))
+    names = list(_of_all([part.agreements[0].correlations for part in measured]))
     values = {
         name: np.array(
-            [[metric.samples[name][0] for metric in part.agreements] for part in measured]
+            [[x.correlations[name].value for x in part.agreements] for part in measured],
+            dtype=np.float64,
         )
         for name in names
     }
     return Combined(
         tuple(measured),
         tuple(columns),
-        _scenarios(measured, scenarios, settings),
+        _scenarios(measured, scenarios),
         {name: each for name, each in values.items() if not np.isnan(each).any()},
     )
 
 
-def _estimates(
-    samples: Sequence[dict[str, FloatArray]], parts: Sequence[evaluation.MetaEvaluation]
-) -> tuple[dict[str, evaluation.Estimate], ...]:
-    """Return the estimates of each metric; a test set adds its units, less one for its mean."""
-    settings = parts[0].settings
-    each = [part.judged.units(settings.resampled) for part in parts]
-    levels = [level for level in each[0] if all(level in of_set for of_set in each)]
-    units = {level: 1 + sum(of_set[level] - 1 for of_set in each) for level in levels}
-    return tuple(evaluation.estimates(of_metric, settings.level, units) for of_metric in samples)
+def _of_all(parts: Sequence[Mapping[K, T]]) -> dict[K, list[T]]:
+    """Return what all parts have under one name."""
+    return {
+        name: [part[name] for part in parts]
+        for name in parts[0]
+        if all(name in part for part in parts)
+    }
 
 
-def _means(parts: Sequence[evaluation.MetaEvaluation]) -> list[dict[str, FloatArray]]:
-    """Return for each metric samples of means over test sets, for measures that all sets have."""
-    return [
+def _joined(name: str, value: float, each: Sequence[Estimate], level: float) -> Estimate:
+    """Return an estimate with the errors of independent test sets."""
+    errors = [(x.error or 0.0, x.degrees) for x in each if x.degrees is not None]
+    return measures.estimated(name, value, errors if len(errors) == len(each) else [], level)
+
+
+def _mean(name: str, each: Sequence[Estimate], level: float) -> Estimate:
+    value = float(np.mean([np.nan if x.value is None else x.value for x in each]))
+    shares = [replace(x, error=x.error and x.error / len(each)) for x in each]
+    return _joined(name, value, shares, level)
+
+
+def _means(parts: Sequence[evaluation.MetaEvaluation]) -> tuple[dict[str, Estimate], ...]:
+    """Return for each metric means over test sets, of measures that all sets have."""
+    level = parts[0].resampling.level
+    return tuple(
         {
-            name: np.mean([agreement.samples[name] for agreement in of_metric], axis=0)
-            for name in of_metric[0].samples
-            if all(name in agreement.samples for agreement in of_metric)
+            name: _mean(name, each, level)
+            for name, each in _of_all([x.correlations for x in of_metric]).items()
         }
         for of_metric in zip(*(part.agreements for part in parts), strict=True)
-    ]
+    )
+
+
+def _mean_differences(parts: Sequence[evaluation.MetaEvaluation]) -> Differences:
+    """Return the differences of means over test sets, tested by the errors of the sets."""
+    level, differences = parts[0].resampling.level, dict[tuple[int, int], Any]()
+    by_measure: dict[str, dict[tuple[int, int], MetricDifference]] = {}
+    for pair, of_pair in _of_all([part.differences for part in parts]).items():
+        differences[pair] = {}
+        for name, each in _of_all(of_pair).items():
+            value = float(np.mean([x.value for x in each]))
+            error, degrees = measures.joined_errors(
+                [((x.error or 0.0) / len(each), x.degrees) for x in each]
+            )
+            low, high, p = None, None, max(x.p for x in each)
+            if error:
+                low, high = t_interval(value, error, degrees, level)
+                p = t_test(value, error, degrees)
+            tested = MetricDifference(value, low, high, p, 1.0, error or None, degrees)
+            by_measure.setdefault(name, {})[pair] = tested
+    for name, row in by_measure.items():
+        for pair, difference in measures.corrected(row).items():
+            differences[pair][name] = difference
+    return differences
 
 
 def _pooled(
-    parts: Sequence[evaluation.MetaEvaluation], settings: evaluation.Settings, number: int
-) -> tuple[list[dict[str, FloatArray]], Permuted | None]:
-    """Return samples of the data points of all sets for each metric, and their permutations."""
-    levels = [level for level in parts[0].blocks if all(level in part.blocks for part in parts)]
-    systems = max(len(part.judged.systems) for part in parts)
-    samples: list[dict[str, FloatArray]] = []
-    for place, of_metric in enumerate(zip(*(part.agreements for part in parts), strict=True)):
-        pooled: dict[str, FloatArray] = {}
-        for level in levels:
-            points = [
-                (part.blocks[level].points, part.blocks[level].scores[place], part.draws[level])
-                for part in parts
-            ]
-            pooled |= evaluation.pearsons_of(level, points, systems=systems)
-        pairs = [agreement.pairs for agreement in of_metric if agreement.pairs is not None]
-        if len(pairs) == len(parts):
-            pooled |= evaluation.by_measure("segment", pair_correlations(np.sum(pairs, axis=0)))
-        samples.append(pooled)
-    permuted = None
-    if len(samples) > 1 and settings.samples > 1:
-        permuted = permute_all(
-            [part.blocks for part in parts], [part.rows for part in parts], settings.samples,
-            partial(streams.pooled_permutations, settings.seed, number),
-        )  # fmt: skip
-    return samples, permuted
+    parts: Sequence[evaluation.MetaEvaluation],
+) -> tuple[tuple[dict[str, Estimate], ...], Differences]:
+    """Return the correlations and differences of the data points of all sets."""
+    resampling, count = parts[0].resampling, len(parts[0].agreements)
+    estimates: tuple[dict[str, Estimate], ...] = tuple({} for _ in range(count))
+    differences: Differences = {}
+    for name, levels in _of_all([part.levels for part in parts]).items():
+        rows: list[measures.Rows] = []
+        for place in range(count):
+            tables = _of_all([level.rows[place] for level in levels])
+            of_pairs = {n: np.concatenate(x) for n, x in tables.items() if n in POOLED}
+            blocks = [(level.points, level.scores[place]) for level in levels]
+            rows.append(of_pairs | evaluation.pearsons_of(name, blocks))
+        labels = [
+            f"{number} {level.groups.names[k]}"
+            for number, level in enumerate(levels)
+            for k in level.groups.of_segment
+        ]
+        tested = measures.tested(rows, resampling, Groups.of(labels, ""))
+        for estimates_of, values, errors in zip(
+            estimates, tested.values, tested.errors, strict=True
+        ):
+            for measure, value in values.items():
+                of_rows = [errors[measure]] if measure in errors else []
+                estimates_of[measure] = measures.estimated(
+                    measure, value, of_rows, resampling.level
+                )
+        for pair, row in tested.differences.items():
+            differences.setdefault(pair, {}).update(row)
+    return estimates, differences
 
 
 def _scenarios(
-    measured: Sequence[evaluation.MetaEvaluation],
-    names: Sequence[str],
-    settings: evaluation.Settings,
+    measured: Sequence[evaluation.MetaEvaluation], names: Sequence[str]
 ) -> tuple[Scenario, ...]:
     scenario_list: list[Scenario] = []
-    before: list[dict[str, FloatArray]] | None = None
+    level = measured[0].resampling.level
     for name in dict.fromkeys(name for name in names if name):
         parts = [part for part, scenario in zip(measured, names, strict=True) if scenario == name]
-        samples = _means(parts)
-        drops = [
-            {key: previous[key] - current[key] for key in current if key in previous}
-            for previous, current in zip(before or samples, samples, strict=True)
-        ]
-        level, sets = settings.level, tuple(part.name for part in parts)
-        of_drops = tuple(evaluation.estimates(x, level) if before else {} for x in drops)
-        scenario_list.append(Scenario(name, sets, _estimates(samples, parts), of_drops))
-        before = samples
+        means = _means(parts)
+        drops: tuple[dict[str, Estimate], ...] = tuple({} for _ in means)
+        if scenario_list:
+            before = scenario_list[-1].correlations
+            drops = tuple(
+                {key: _drop(key, *x, level=level) for key, x in _of_all(pair).items()}
+                for pair in zip(before, means, strict=True)
+            )
+        scenario_list.append(Scenario(name, tuple(x.name for x in parts), means, drops))
     return tuple(scenario_list)
+
+
+def _drop(name: str, before: Estimate, now: Estimate, *, level: float) -> Estimate:
+    """Return by how much a mean is lower than that of the scenario before."""
+    if before.value is None or now.value is None:
+        return Estimate(None)
+    value = before.value - now.value
+    drop = _joined(name, value, [before, now], level)
+    if drop.error and drop.degrees:  # a difference, on no scale of its own
+        low, high = t_interval(value, drop.error, drop.degrees, level)
+        return replace(drop, low=low, high=high)
+    return drop

@@ -46,7 +46,7 @@ _OF_A_SET = (
 @_groups.text_steps
 @_groups.annotator
 @options(METAEVAL, "likeness resample published")
-@options("tuner.evaluation.significance.Resampling", samples={"default": 1000})
+@options("tuner.evaluation.significance.Resampling")
 @click.option("--all", "show_all", is_flag=True, help="Print all tables, not only the summary.")
 @_outputs.reporting(
     _outputs.html, _outputs.plot, _outputs.json_option, _outputs.latex, names_files=False

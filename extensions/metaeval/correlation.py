@@ -1,6 +1,6 @@
 """Measures how well metric scores agree with human scores, and whether two agreements differ.
 
-These are correlations; accuracies of pairs of systems or segments are in evaluation.py.
+These are correlations; all measures as sums over segments are in measures.py.
 
 Formulas in docs/metrics/meta-evaluation.md. Arrays may have leading axes: one call serves
 the scores of one test set or of all its bootstrap samples.
@@ -9,16 +9,15 @@ the scores of one test set or of all its bootstrap samples.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-Variant = Literal["wmt10", "wmt13", "wmt14", "consistency"]
-VARIANTS: tuple[Variant, ...] = get_args(Variant)
-"""They differ in what a tie of the metric counts as, and in the total."""
+VARIANTS = ("wmt10", "wmt13", "wmt14", "consistency")
+"""Of Kendall's tau: they differ in what a tie of the metric counts as, and in the total."""
 
 _NOTHING = 1e-28
 """A variance below this share of the mean square is a rounding error: scores are constant."""
@@ -54,25 +53,11 @@ def from_sums(xy: FloatArray, xx: FloatArray, yy: FloatArray) -> FloatArray:
     return np.clip(np.where(is_defined, xy / root, np.nan), -1.0, 1.0)
 
 
-def of_samples(values: FloatArray) -> FloatArray:
-    """Return (B,) correlations of samples, those of the data first; all NaN where they have none.
-
-    A sample in which a side is constant has none (NaN) either.
-    """
-    return np.where(np.isnan(values[0]), np.nan, values)
-
-
-def ranks(values: FloatArray) -> FloatArray:
-    """Return (..., N): the rank of each value, from 1. Tied values get their mean rank."""
-    from scipy.stats import rankdata  # noqa: PLC0415  start-up time
-
-    rank_values: FloatArray = rankdata(values, axis=-1)
-    return rank_values
-
-
 def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     """Return (...): Spearman's rho of the last axes, Pearson's r of their ranks."""
-    return pearson(ranks(x), ranks(y))
+    from scipy.stats import rankdata  # noqa: PLC0415  start-up time
+
+    return pearson(rankdata(x, axis=-1), rankdata(y, axis=-1))
 
 
 def rounded(scores: FloatArray) -> FloatArray:
@@ -132,28 +117,6 @@ class Pairs:
             np.where(up, self.better, np.where(down, self.worse, 0.0)),
             np.where(up, self.worse, np.where(down, self.better, 0.0)),
         )
-
-
-def kendall(
-    concordant: FloatArray, discordant: FloatArray, total: FloatArray, variant: Variant
-) -> FloatArray:
-    """Return (...): WMT's Kendall tau, or the consistency; NaN without pairs.
-
-    Parameters
-    ----------
-    concordant, discordant, total : (...) float64
-        Numbers of pairs. The metric ties all that are neither concordant nor discordant.
-    """
-    counted = concordant + discordant if variant == "wmt13" else total
-    is_defined = counted > 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = {
-            "wmt10": (concordant - (total - concordant)) / counted,
-            "wmt13": (concordant - discordant) / counted,
-            "wmt14": (concordant - discordant) / counted,
-            "consistency": concordant / counted,
-        }[variant]
-    return np.asarray(np.where(is_defined, share, np.nan))
 
 
 def williams(first: float, second: float, between: float, *, count: int) -> float:

@@ -1,4 +1,4 @@
-"""Human scores beside the statistics of metrics, and bootstrap samples of both.
+"""Human scores beside the statistics of metrics.
 
 `Likeness` tells whether metrics find people's translations better than machines': KING and ORANGE.
 Each reference in turn is held out and scored beside the systems against the others.
@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.evaluation.comparison.systems import FEWEST_GROUPS
 from portmert.tuner.texts.corpus import with_references
+from portmert.tuner.texts.groups import Groups
 from portmert.tuner.texts.statistics import compute_stats, finite_scores
 
 from .correlation import Pairs, rounded
@@ -30,7 +32,7 @@ from .human_scores import HumanScores, Judgments, OfSystems, Partition
 _ROUNDING = 1e-12
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
-"""The units that a bootstrap sample is drawn from."""
+"""What else there might have been, for intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,22 +73,6 @@ class Points:
         highest = np.where(is_judged, self.human, -np.inf).max(axis=1)
         lowest = np.where(is_judged, self.human, np.inf).min(axis=1)
         return np.asarray(highest > lowest)
-
-    def moments(self, scores: FloatArray, within: FloatArray | float = 0.0) -> tuple[float, float]:
-        """Return mean and standard deviation of scores (N, M) over all judgments.
-
-        `within` are the squares around the mean of several judgments, as in `Points`.
-        """
-        total = self.counts.sum()
-        mean = float((self.counts * scores).sum() / total)
-        around = self.counts * (scores - mean) ** 2 + within
-        spread = float(np.sqrt(around.sum() / total))
-        return mean, spread if spread > 1e-12 * max(1.0, abs(mean)) else 0.0
-
-    @property
-    def human_moments(self) -> tuple[float, float]:
-        """Mean and standard deviation of all judgments."""
-        return self.moments(self.human, self.within)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,16 +156,19 @@ class Judged:
         """Return (S,) the number of each segment's document or group; None: unknown."""
         return self.partitions[level].of_segment if level in self.partitions else None
 
-    def units(self, resampled: Resampled) -> dict[str, int]:
-        """Return for each level how many units samples are drawn from, the fewer of both kinds."""
-        systems, segments = len(self.systems), len(self.human)
-        units = {"system": segments, "segment": segments}
-        units |= {level: len(x.names) for level, x in self.partitions.items()}
-        if resampled == "systems":
-            return dict.fromkeys(units, systems)
-        if resampled == "both" and systems > 1:
-            return {level: min(rows, systems) for level, rows in units.items()}
-        return units
+    def groups(self) -> Groups:
+        """Return the documents of segments, if they are enough; else each segment is alone."""
+        documents, count = self.partitions.get("document"), len(self.human)
+        if documents is not None and FEWEST_GROUPS <= len(documents.names) < count:
+            return Groups(documents.names, documents.of_segment, "the documents")
+        return each_alone(count)
+
+    def without(self, system: int) -> Judged:
+        """Return the scores without a system."""
+        rest = np.delete(np.arange(len(self.systems)), system)
+        each = self.each and self.each.of_systems(rest.tolist())
+        names = tuple(self.systems[k] for k in rest)
+        return replace(self, systems=names, human=self.human[:, rest], each=each)
 
     @property
     def sizes(self) -> str:
@@ -189,6 +178,11 @@ class Judged:
         if self.each is not None:
             numbers["judgment"] = len(self.each.scores)
         return ", ".join(counted(n, unit) for unit, n in numbers.items())
+
+
+def each_alone(count: int) -> Groups:
+    """Return groups of one row each."""
+    return Groups(tuple(map(str, range(count))), np.arange(count), "")
 
 
 def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
@@ -232,6 +226,13 @@ class MetricScores:
     signature: str
     stats: FloatArray
     likeness: Likeness | None = None
+
+    def without(self, system: int) -> MetricScores:
+        """Return the statistics without a system."""
+        alike = self.likeness
+        if alike is not None:
+            alike = replace(alike, orange=np.delete(alike.orange, system, axis=1))
+        return replace(self, stats=np.delete(self.stats, system, axis=1), likeness=alike)
 
     def oriented(self, stats: FloatArray, total: FloatArray | None = None) -> FloatArray:
         """Return the scores (...) of statistics (..., K), error metrics negated.
@@ -356,6 +357,13 @@ def facts(data: Judged, *, left_out: int = 0) -> list[str]:
         lines.append("two systems: their correlation is always 1, 0 or -1")
     if len(data.human) == 1:
         lines.append("one segment: nothing can be resampled, so there are no intervals")
+    documents = data.partitions.get("document")
+    if documents is not None and 1 < len(documents.names) < len(data.human):
+        count = len(documents.names)
+        drawn = "tests draw whole documents"
+        if count < FEWEST_GROUPS:
+            drawn = f"tests take segments as independent (whole documents from {FEWEST_GROUPS} on)"
+        lines.append(f"segments are in {count} documents: {drawn}")
     return lines
 
 
@@ -364,7 +372,8 @@ def doubts(data: Judged, scores: Sequence[MetricScores]) -> list[str]:
     lines = []
     if len(data.human) > 1 and len(data.systems) > 1 and data.pairs.count == 0:
         lines.append("people tie all systems in every segment: no pair of outputs is ranked")
-    if not any(data.points.human_moments[1:]):
+    points = data.points
+    if not points.within.any() and np.ptp(points.human[points.counts > 0]) == 0:
         lines.append("all human scores are the same: no correlation has a value")
     lines += [
         f"{metric.label}: all segments of all systems have one score: its correlations have no "
@@ -373,54 +382,6 @@ def doubts(data: Judged, scores: Sequence[MetricScores]) -> list[str]:
         if np.ptp(metric.segment_scores) == 0
     ]
     return lines
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """B samples: the data itself, and bootstrap samples of it.
-
-    Parameters
-    ----------
-    rows : (B, N) float64
-        How often each row (a segment or a document) is in each sample.
-    systems : (B, M) int64
-        Which systems are in each sample.
-    """
-
-    rows: FloatArray
-    systems: IntArray
-
-    @classmethod
-    def draw(
-        cls,
-        rows: int,
-        systems: int,
-        *,
-        samples: int,
-        resampled: Resampled,
-        rng: np.random.Generator,
-    ) -> Draws:
-        """Draw with replacement. A single row cannot be resampled."""
-        every = np.tile(np.arange(systems, dtype=np.int64), (samples + 1, 1))
-        times = np.ones((samples + 1, rows))
-        if rows > 1:
-            if resampled != "systems":
-                times[1:] = rng.multinomial(rows, np.full(rows, 1 / rows), size=samples)
-            if resampled != "segments":
-                every[1:] = rng.integers(0, systems, size=(samples, systems))
-        return cls(times, every)
-
-    @property
-    def times(self) -> FloatArray:
-        """(B, M) count of each system in each sample."""
-        counts = np.zeros(self.systems.shape)
-        np.add.at(counts, (np.arange(len(counts))[:, None], self.systems), 1.0)
-        return counts
-
-    def of_pairs(self, first: IntArray, second: IntArray) -> FloatArray:
-        """Return (B, P): count of each pair of systems in each sample."""
-        times = self.times
-        return times[:, first] * times[:, second]
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,12 +404,6 @@ class Likeness:
         """Compare each held-out reference (R, S) with all systems (R, S, M)."""
         wins = rounded(references)[:, :, np.newaxis] >= rounded(systems)
         return cls(wins.all(axis=2).mean(axis=0), wins.mean(axis=0))
-
-    def samples(self, draws: Draws) -> dict[str, FloatArray]:
-        """Return (B,) KING and ORANGE. KING always compares with all systems."""
-        weights = draws.rows / draws.rows.sum(axis=1, keepdims=True)
-        orange = (weights @ self.orange) * draws.times
-        return {"king": weights @ self.king, "orange": orange.sum(axis=1) / draws.systems.shape[1]}
 
 
 def likeness(metric: Metric, batch: Batch, *, judged_segments: IntArray) -> Likeness:

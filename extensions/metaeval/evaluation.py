@@ -9,22 +9,23 @@ via Soft Pairwise Accuracy", WMT 2024.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from portmert.metrics._base import FloatArray
 from portmert.metrics._display import Display
 from portmert.tuner.base import streams
-from portmert.tuner.base.variation import chunks
+from portmert.tuner.base.variation import TIE, chunks
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.significance import Resampling, is_resampled
+from portmert.tuner.evaluation.significance import Resampling, jackknife_variance
+from portmert.tuner.texts.groups import Groups
 
-from . import correlation, intervals
-from .data import Draws, Judged, MetricScores, Points, Resampled
-from .differences import STREAMS, Permuted, ScoredPoints, metric_pairs, permute_all
+from . import correlation, measures
+from .data import Judged, MetricScores, Points, Resampled, each_alone
+from .measures import Differences, Estimate, Rows
 
 PARTITIONS = ("document", "group")
 PEARSONS = ("pearson", "pearson_weighted", "pearson_mean_removed", "pearson_mean_removed_weighted")
@@ -42,27 +43,9 @@ MEASURES = (*SYSTEMS, *KENDALLS, *SEGMENTS, *DOCUMENTS, *GROUPS, *LIKENESS)
 """Level and correlation. The data may be enough for some of them only."""
 
 
-@dataclass(frozen=True)
-class Settings(Resampling):
-    """How uncertainty is estimated: by bootstrap samples and as many permutations.
-
-    Parameters
-    ----------
-    resampled
-        The units that a bootstrap sample is drawn from.
-    """
-
-    samples: int = 1000
-    resampled: Resampled = "both"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One correlation and its bootstrap interval; None if it cannot be computed."""
-
-    value: float | None
-    low: float | None
-    high: float | None
+RESAMPLING = Resampling()
+SOFT_SWAPS = 1000
+"""Permutations behind soft pairwise accuracies, as in the official code of WMT."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +65,6 @@ class MetricAgreement:
         it has none.
     epsilon
         Largest difference that counts as a tie in the accuracy with ties; None with one system.
-    samples : dict
-        Measure -> (B,) values, that of the data itself first.
-    pairs : (B, 5) float64 or None
-        The result of `pair_sums`; None with one system.
     """
 
     label: str
@@ -95,31 +74,25 @@ class MetricAgreement:
     correlations: dict[str, Estimate]
     spearman: dict[str, tuple[float | None, ...]]
     epsilon: float | None
-    samples: dict[str, FloatArray] = field(repr=False)
-    pairs: FloatArray | None = field(repr=False)
 
 
-@dataclass(frozen=True)
-class MetricDifference:
-    """The difference of two metrics under one measure. All p-values are two-sided.
+class Level(NamedTuple):
+    """The data points of a level: segments, documents or groups.
 
     Parameters
     ----------
-    value
-        The first one's correlation minus the second one's.
-    p_perm_both, p_corrected
-        By permutations, plain and corrected for the number of pairs of metrics.
-    p_williams
-        By Williams' test; None if it does not apply.
+    scores : (n, N, M) float64
+        Scores by n metrics.
+    rows
+        For each metric the rows of its measures.
+    groups
+        What is drawn: the documents of segments.
     """
 
-    value: float
-    p_perm_both: float
-    p_corrected: float
-    p_williams: float | None
-
-
-Differences = dict[tuple[int, int], dict[str, MetricDifference]]
+    points: Points
+    scores: FloatArray
+    rows: list[Rows]
+    groups: Groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,24 +103,16 @@ class MetaEvaluation:
     ----------
     differences
         (i, j), i < j -> measure -> difference of metrics i and j.
-    draws, blocks : dict
-        Level -> bootstrap samples; level -> data points, with scores by the metrics.
-    rows : dict
-        Measure -> (n, N) values of rows, and their weights (N,).
-    permuted
-        None with one metric, or if nothing can be resampled.
     name
         Name of the test set, if there are several.
     """
 
     judged: Judged
-    settings: Settings
+    resampling: Resampling
+    resampled: Resampled
     agreements: tuple[MetricAgreement, ...]
     differences: Differences
-    draws: dict[str, Draws] = field(repr=False)
-    blocks: dict[str, ScoredPoints] = field(repr=False)
-    rows: dict[str, tuple[FloatArray, FloatArray]] = field(repr=False)
-    permuted: Permuted | None = field(repr=False)
+    levels: dict[str, Level] = field(repr=False)
     name: str = ""
 
     def spearman(self, level: str) -> FloatArray:
@@ -159,17 +124,19 @@ class MetaEvaluation:
 def evaluate(
     data: Judged,
     scores: Sequence[MetricScores],
-    settings: Settings = Settings(),
+    resampling: Resampling = RESAMPLING,
+    resampled: Resampled = "both",
     *,
     name: str = "",
-    number: int = 1,
 ) -> MetaEvaluation:
     """Correlate the metrics' scores with people's on one test set, and compare the metrics.
 
     Parameters
     ----------
-    name, number
-        Name and number of the test set. Numbers count from 1.
+    resampled
+        Whether intervals are for other segments, for other systems, or for both.
+    name
+        Name of the test set.
 
     Raises
     ------
@@ -178,140 +145,103 @@ def evaluate(
     """
     if not scores:
         raise ValueError("at least one metric is needed")
-    seed = streams.test_set(settings.seed, number)
-    draws = {
-        level: Draws.draw(
-            count,
-            len(data.systems),
-            samples=settings.samples,
-            resampled=settings.resampled,
-            rng=streams.agreement_bootstrap(seed, stream),
+    several = len(data.systems) > 1
+    epsilons = [calibrated(data.pairs, x.unrounded_scores) if several else 0.0 for x in scores]
+    levels = levels_of(data, scores, epsilons)
+    parts = [measures.tested(x.rows, resampling, x.groups) for x in levels.values()]
+    differences: Differences = {}
+    for part in parts:
+        for pair, row in part.differences.items():
+            differences.setdefault(pair, {}).update(row)
+    soft = SoftAccuracy(data, resampling) if several else None
+    left_out = range(len(data.systems) if several else 0)
+    without = [values_without(data, scores, epsilons, system) for system in left_out]
+    agreements = []
+    for place, metric in enumerate(scores):
+        values = {n: value for part in parts for n, value in part.values[place].items()}
+        of_rows = {n: error for part in parts for n, error in part.errors[place].items()}
+        of_systems = {n: np.array([rest[place][n] for rest in without]) for n in values}
+        if soft is not None:
+            for measure, (value, rest) in soft.agreements(metric).items():
+                values[measure], of_systems[measure], of_rows[measure] = value, rest, (0.0, 1.0)
+        correlations = {
+            n: measures.estimated(
+                n, values[n], _errors(of_rows.get(n), of_systems[n], resampled), resampling.level
+            )
+            for n in MEASURES
+            if n in values
+        }
+        agreements.append(
+            MetricAgreement(
+                metric.label,
+                metric.signature,
+                metric.metric.display,
+                tuple(metric.system_scores.tolist()),
+                correlations,
+                {level: _rank_correlations(levels[level], place) for level in data.partitions},
+                epsilons[place] if several else None,
+            )
         )
-        for level, count in data.units("segments").items()
-        if level != "system"
-        for stream in [STREAMS[level]]
-    }
-    soft = None
-    if len(data.systems) > 1:
-        soft = SoftAccuracy(data, draws["segment"], settings, seed=seed)
-    levels = _levels(data, scores)
-    agreements = tuple(
-        _agreement(data, place, metric, draws, levels, soft, settings)
-        for place, metric in enumerate(scores)
-    )
-    rows = _rows(data, scores, [metric.epsilon for metric in agreements])
-    permuted = None
-    if len(scores) > 1 and is_resampled(len(data.human), settings.samples):
-        stream = partial(streams.agreement_permutations, seed)
-        resampled = {level: points for level, points in levels.items() if len(points.points) > 1}
-        permuted = permute_all([resampled], [rows], settings.samples, stream)
-    differences = differences_of([metric.samples for metric in agreements], permuted)
     _add_williams(data, scores, agreements, differences)
     return MetaEvaluation(
-        data, settings, agreements, differences, draws, levels, rows, permuted, name
+        data, resampling, resampled, tuple(agreements), differences, levels, name
     )
 
 
-def _agreement(
-    data: Judged,
-    place: int,
-    scores: MetricScores,
-    draws: Mapping[str, Draws],
-    levels: Mapping[str, ScoredPoints],
-    soft: SoftAccuracy | None,
-    settings: Settings,
-) -> MetricAgreement:
-    """Compute every measure of one metric; `place` is its index in the scores of `levels`."""
-    samples: dict[str, FloatArray] = {}
-    pairs = epsilon = None
-    if soft is not None:
-        samples |= by_measure("system", intervals.system_samples(data, scores, draws["segment"]))
-        samples["system.soft_pairwise"] = soft.samples(scores.stats, scores.oriented)
-        of_segments = scores.unrounded_scores[..., None]
-        samples["system.soft_pairwise_segments"] = soft.samples(of_segments, lambda x: x[..., 0])
-        epsilon = calibrated(data.pairs, scores.unrounded_scores)
-        pairs = intervals.pair_sums(data, scores, draws["segment"], epsilon=epsilon)
-        samples |= by_measure("segment", intervals.pair_correlations(pairs))
-    for level, block in levels.items():
-        points = (block.points, block.scores[place], draws[level])
-        samples |= pearsons_of(level, [points], systems=len(data.systems))
-    if scores.likeness is not None:
-        samples |= by_measure("likeness", scores.likeness.samples(draws["segment"]))
-    for name, values in samples.items():
-        if draws.get(name.partition(".")[0], draws["segment"]).rows.shape[1] == 1:
-            values[1:] = np.nan  # a single row cannot be resampled
-    return MetricAgreement(
-        scores.label,
-        scores.signature,
-        scores.metric.display,
-        tuple(scores.system_scores.tolist()),
-        estimates(samples, settings.level, data.units(settings.resampled)),
-        {level: _rank_correlations(levels[level], place) for level in data.partitions},
-        epsilon,
-        samples,
-        pairs,
-    )
+def values_without(
+    data: Judged, scores: Sequence[MetricScores], epsilons: Sequence[float], system: int
+) -> list[dict[str, float]]:
+    """Return the value of each measure for each metric without a system; NaN if there is none."""
+    rest = data.without(system)
+    levels = levels_of(rest, [metric.without(system) for metric in scores], epsilons)
+    values = [dict.fromkeys(MEASURES, np.nan) for _ in scores]
+    for level in levels.values():
+        for place, of_level in enumerate(measures.measured(level.rows)):
+            values[place] |= of_level
+    return values
 
 
-def by_measure(level: str, samples: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Return the samples of a level by the names of measures."""
-    return {f"{level}.{name}": values for name, values in samples.items()}
+def _errors(
+    of_rows: tuple[float, float] | None, of_systems: FloatArray, resampled: Resampled
+) -> list[tuple[float, float]]:
+    """Return the errors of a measure: over rows, and the jackknife's over systems."""
+    if of_rows is None:
+        return []
+    errors = [] if resampled == "systems" else [of_rows]
+    if resampled == "segments" or len(of_systems) < 2:
+        return errors
+    if not np.isfinite(of_systems).all():  # of too few systems
+        return []
+    return [*errors, ((jackknife_variance(of_systems) or 0.0) ** 0.5, len(of_systems) - 1.0)]
 
 
-def pearsons_of(
-    level: str, blocks: Sequence[tuple[Points, FloatArray, Draws]], *, systems: int
-) -> dict[str, FloatArray]:
-    """Return the samples of Pearson's correlations of a level, see `intervals.pearsons`."""
-    samples = by_measure(level, intervals.pearsons(blocks, systems=systems))
-    return {name: values for name, values in samples.items() if name in MEASURES}
-
-
-def _levels(data: Judged, scores: Sequence[MetricScores]) -> dict[str, ScoredPoints]:
+def levels_of(
+    data: Judged, scores: Sequence[MetricScores], epsilons: Sequence[float]
+) -> dict[str, Level]:
     """Return the data points of segments and, if they are known, of documents and groups."""
     segments = np.stack([metric.segment_scores for metric in scores])
-    levels = {"segment": ScoredPoints(data.points, segments)}
-    if len(data.systems) > 1:
-        contributions = np.stack([metric.contributions for metric in scores])
-        levels["segment"] = ScoredPoints(
-            data.points, segments, data.pairs, data.system_scores, contributions
-        )
+    sides = zip(scores, epsilons, strict=True)
+    rows = [measures.segment_rows(data, metric, epsilon) for metric, epsilon in sides]
+    levels = {"segment": Level(data.points, segments, rows, data.groups())}
     is_judged = data.points.counts[..., np.newaxis] > 0
     for level, partition in data.partitions.items():
         totals = [x.oriented(partition.sums(np.where(is_judged, x.stats, 0.0))) for x in scores]
         rounded = correlation.rounded(np.stack(totals))
-        levels[level] = ScoredPoints(data.points_of(level), rounded)
+        alone = each_alone(len(partition.names))
+        levels[level] = Level(data.points_of(level), rounded, [{} for _ in scores], alone)
+    for level, (points, of_metrics, of_level, _) in levels.items():
+        for place, of_metric in enumerate(of_metrics):
+            of_level[place] |= pearsons_of(level, [(points, of_metric)])
     return levels
 
 
-def _rows(
-    data: Judged, scores: Sequence[MetricScores], epsilons: Sequence[float | None]
-) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Return (n, S) values and (S,) weights of rows, for measures that are means over rows."""
-    rows = {}
-    if len(data.systems) > 1:
-        values = np.stack(
-            [intervals.row_correlations(data.points, metric.segment_scores) for metric in scores]
-        )
-        rows["segment.pearson_by_item"] = values, data.points.varies.astype(np.float64)
-        pairs = data.pairs
-        total = (pairs.better + pairs.worse + pairs.tied).sum(axis=1)
-        right = [
-            intervals.correct_pairs(pairs, metric.unrounded_scores, epsilon or 0.0).sum(axis=1)
-            for metric, epsilon in zip(scores, epsilons, strict=True)
-        ]
-        rows["segment.acc_eq"] = (
-            np.stack(right) / np.maximum(total, 1.0), (total > 0).astype(np.float64),
-        )  # fmt: skip
-    likeness = [x.likeness for x in scores if x.likeness is not None]
-    if likeness:
-        whole = np.ones(len(data.human))
-        rows["likeness.king"] = np.stack([x.king for x in likeness]), whole
-        orange = np.stack([x.orange.mean(axis=1) for x in likeness])
-        rows["likeness.orange"] = orange, whole
-    return rows
+def pearsons_of(level: str, blocks: Sequence[tuple[Points, FloatArray]]) -> Rows:
+    """Return the rows of Pearson's correlations of a level, see `measures.pearson_rows`."""
+    rows = {f"{level}.{name}": x for name, x in measures.pearson_rows(blocks).items()}
+    return {name: x for name, x in rows.items() if name in MEASURES}
 
 
-def _rank_correlations(block: ScoredPoints, metric: int) -> tuple[float | None, ...]:
+def _rank_correlations(block: Level, metric: int) -> tuple[float | None, ...]:
     """Return (D,) Spearman's rho of the systems' scores on each document."""
     scores, human = block.scores[metric], correlation.rounded(block.points.human)
     if scores.shape[1] < 2:
@@ -333,51 +263,6 @@ def shares(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     near = np.round(values, 12).T
     return (near[:, None] > near).mean(axis=-1), (near[:, None] >= near).mean(axis=-1)
-
-
-def estimates(
-    samples: Mapping[str, FloatArray], level: float, units: Mapping[str, int] | None = None
-) -> dict[str, Estimate]:
-    """Return value and interval of each measure. The first sample is the data itself.
-
-    `units` of each level are what samples are drawn from. Without them intervals are quantiles, as
-    those of measures of ranks and pairs always are.
-    """
-    by_name = {}
-    for name in MEASURES:
-        if name not in samples:
-            continue
-        value = float(samples[name][0])
-        of = units[name.partition(".")[0]] if units is not None and "pearson" in name else 1
-        low, high = intervals.fisher_interval(samples[name], level, of) or (None, None)
-        by_name[name] = Estimate(None if np.isnan(value) else value, low, high)
-    return by_name
-
-
-def differences_of(
-    samples: Sequence[Mapping[str, FloatArray]], permuted: Permuted | None
-) -> Differences:
-    """Return differences of all pairs of metrics under each measure that can be tested."""
-    differences: Differences = {}
-    if permuted is None:
-        return differences
-    pairs = [(int(i), int(j)) for i, j in metric_pairs(len(samples))]
-    p_values = permuted.p_values()
-    names = [name for name in MEASURES if name in p_values and name in samples[0]]
-    corrected = permuted.corrected()
-    for place, (i, j) in enumerate(pairs):
-        row = differences[i, j] = {}
-        for name in names:
-            value = float(samples[i][name][0] - samples[j][name][0])
-            if np.isnan(value):  # people tie all systems on all segments
-                continue
-            row[name] = MetricDifference(
-                value,
-                float(p_values[name][place]),
-                float(corrected[name][place]),
-                None,
-            )
-    return differences
 
 
 def _add_williams(
@@ -406,10 +291,6 @@ def _add_williams(
                 row[name] = replace(row[name], p_williams=p)
 
 
-_ROUNDING = 1e-12
-"""Differences nearer than this are equal."""
-
-
 def calibrated(pairs: correlation.Pairs, scores: FloatArray) -> float:
     """Return epsilon: the metric is right most often if smaller differences count as ties.
 
@@ -427,9 +308,9 @@ def calibrated(pairs: correlation.Pairs, scores: FloatArray) -> float:
     order = np.argsort(size, kind="stable")
     size = size[order]
     # A pair that becomes a tie is right where people tie it, and no longer where they do not.
-    gain = np.where(size > _ROUNDING, pairs.tied.ravel()[order] - ranked[order], 0.0)
+    gain = np.where(size > TIE, pairs.tied.ravel()[order] - ranked[order], 0.0)
     reached = np.cumsum(gain)
-    last = np.flatnonzero(np.append(np.diff(size) > _ROUNDING, True))  # of each size
+    last = np.flatnonzero(np.append(np.diff(size) > TIE, True))  # of each size
     if not len(last):
         return 0.0
     best = last[np.argmax(reached[last])]
@@ -461,7 +342,7 @@ def better_than(
         moved = (swaps[part] @ stats.reshape(segments, -1)).reshape(-1, systems, size)
         half = (moved[:, first] - moved[:, second]) / 2
         difference = score(middle + half) - score(middle - half)
-        as_large += np.count_nonzero(difference >= observed - _ROUNDING, axis=0)
+        as_large += np.count_nonzero(difference >= observed - TIE, axis=0)
     return np.asarray((1 + as_large) / (len(swaps) + 1))
 
 
@@ -481,27 +362,34 @@ class SoftAccuracy:
     instead: the measure `soft_pairwise_segments`. For BLEU the two are up to 0.12 apart.
     """
 
-    def __init__(self, data: Judged, draws: Draws, settings: Settings, *, seed: int) -> None:
-        rng = streams.system_swaps(seed)
-        swaps = rng.integers(0, 2, size=(settings.samples, len(data.human)), dtype=np.int8)
+    def __init__(self, data: Judged, resampling: Resampling) -> None:
+        rng = streams.system_swaps(resampling.seed)
+        shape = min(resampling.samples, SOFT_SWAPS), len(data.human)
+        swaps = rng.integers(0, 2, size=shape, dtype=np.int8)
         self.swaps = 2 * swaps.astype(np.float64) - 1
         self.human = human_better_than(data, self.swaps)
-        self.of_pair = draws.of_pairs(data.pairs.first, data.pairs.second)
-        if settings.resampled == "segments":  # p-values are of all segments
-            self.of_pair[1:] = 0.0
 
-    def samples(self, stats: FloatArray, score: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return (B,) means over the pairs of systems of each sample; NaN without a pair.
+    def agreements(self, scores: MetricScores) -> dict[str, tuple[float, FloatArray]]:
+        """Return the mean over pairs of systems, and (M,) means without each system.
 
         All are NaN for one segment: no p-value can be had.
-
-        `stats` and `score` are those of `better_than`.
         """
-        agreement = 1.0 - np.abs(self.human - better_than(stats, score, self.swaps))
-        total = self.of_pair.sum(axis=1)
-        mean = (self.of_pair @ agreement) / np.maximum(total, 1.0)
-        is_defined = (total > 0) & is_resampled(self.swaps.shape[1], len(self.swaps))
-        return np.where(is_defined, mean, np.nan)
+        sides = {
+            "system.soft_pairwise": (scores.stats, scores.oriented),
+            "system.soft_pairwise_segments": (
+                scores.unrounded_scores[..., np.newaxis], lambda x: x[..., 0]
+            ),
+        }  # fmt: skip
+        first, second = np.triu_indices(scores.stats.shape[1], 1)
+        agreed = {}
+        for measure, side in sides.items():
+            agreement = 1.0 - np.abs(self.human - better_than(*side, self.swaps))
+            if min(self.swaps.shape) < 2:
+                agreement[:] = np.nan
+            rest = [(first != k) & (second != k) for k in range(scores.stats.shape[1])]
+            means = [agreement[x].mean() if x.any() else np.nan for x in rest]
+            agreed[measure] = float(agreement.mean()), np.array(means)
+        return agreed
 
 
 def warm_up() -> None:
@@ -510,4 +398,4 @@ def warm_up() -> None:
     stats = np.ones((2, 2, len(metric.stat_names)))
     human = np.array([[0.0, 1.0], [2.0, 0.0]])
     scores = [MetricScores(label, metric, label, stats) for label in ("one", "other")]
-    evaluate(Judged(("A", "B"), human, np.ones(2)), scores, Settings(samples=2))
+    evaluate(Judged(("A", "B"), human, np.ones(2)), scores, Resampling(samples=2))

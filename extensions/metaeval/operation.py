@@ -28,12 +28,10 @@ from portmert.tuner.texts.statistics import notices
 from . import combined, data
 from . import published as of_paper
 from .data import Judged, MetricScores
-from .evaluation import MetaEvaluation, Settings, evaluate
+from .evaluation import RESAMPLING, MetaEvaluation, evaluate
 from .human_scores import HumanScores, JudgedSet, find_outputs, read_human_scores, read_judged_sets
 from .report import document_of
 from .results import as_json, combined_as_json
-
-RESAMPLING = Resampling(samples=1000)
 
 
 @arguments.checked
@@ -66,9 +64,10 @@ def metaeval(
         Also compute KING and ORANGE: hold out each reference in turn and rank it among the
         systems. Needs two references.
     resampling
-        The number of bootstrap samples and permutations, the level of intervals, and the seed.
+        The number of samples and exchanges, the level of intervals, and the seed.
     resample
-        Draw bootstrap samples of segments, of systems, or of both.
+        Whether intervals of correlations are for other segments, other systems, or both. Tests of
+        two metrics are of these systems.
     published
         File of what a paper reports, as configs/paper-edpm/published.toml: its tables are shown
         with our correlations beside them.
@@ -90,7 +89,6 @@ def metaeval(
     if isinstance(aligner, str):
         aligner = registry.aligner(aligner, {}, where="aligner")
     figures = None if published is None else of_paper.read(published, metrics)
-    settings = Settings(resampling.samples, resampling.seed, resampling.level, resample)
     measured: list[MetaEvaluation] = []
     signatures: dict[str, None] = {}
     with (
@@ -98,9 +96,9 @@ def metaeval(
         preparing(annotator) as prepare,
     ):
         preparation = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
-        for number, test_set in enumerate(test_sets, 1):
+        for test_set in test_sets:
             judged, counted = _counted(test_set, metrics, preparation, aligner, likeness=likeness)
-            measured.append(evaluate(judged, counted, settings, name=test_set.name, number=number))
+            measured.append(evaluate(judged, counted, resampling, resample, name=test_set.name))
             signatures |= dict.fromkeys(each.signature for each in counted)
         if preparation.annotator is not None:
             notice(coverage(preparation.annotator))
@@ -111,7 +109,7 @@ def metaeval(
     groups, scenarios = (
         [getattr(test_set, key) for test_set in test_sets] for key in ("group", "scenario")
     )
-    together = combined.combine(measured, groups=groups, scenarios=scenarios, settings=settings)
+    together = combined.combine(measured, groups=groups, scenarios=scenarios)
     layout = document_of(measured, together, list(signatures), beside(measured, together))
     return Report(layout, combined_as_json(together))
 

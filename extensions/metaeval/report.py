@@ -22,6 +22,7 @@ from portmert.tuner.evaluation.formatting import LIKELY
 
 from . import evaluation
 from .combined import Column, Combined, column_of
+from .measures import Estimate
 from .tables import Row, combined_tables, measure_name, scenario_table, shown, tables, with_level
 
 MAX_ROWS = 15
@@ -101,7 +102,7 @@ def document_of(
         Heading("Signatures"),
         *(Paragraph(line, "signature").only("long", "page") for line in signatures),
     ]
-    about = f"{counted(first.settings.samples, 'sample')}, seed {first.settings.seed}"
+    about = f"{counted(first.resampling.samples, 'sample')}, seed {first.resampling.seed}"
     return Document(
         "Metrics against people", blocks, about=f"{about} · portmert {portmert.__version__}"
     )
@@ -264,7 +265,7 @@ def _charts(
             for measure in measures
             if any(measure in group.correlations[0] for group in groups[:MAX_SETS])
         ],
-        f"With {100 * parts[0].settings.level:g} % intervals.",
+        f"With {100 * parts[0].resampling.level:g} % intervals.",
         x="agreement",
     )
     yield Chart(
@@ -289,7 +290,7 @@ def _agreements(groups: Sequence[Column], order: Sequence[int], measure: str) ->
     """Return the agreement of each metric on each group of test sets."""
     series = []
     for colour, group in enumerate(groups):
-        nothing = evaluation.Estimate(None, None, None)
+        nothing = Estimate(None, None, None)
         estimates = [group.correlations[metric].get(measure, nothing) for metric in order]
         if any(estimate.value is not None for estimate in estimates):
             values, low, high = (
@@ -318,7 +319,7 @@ def _scatter(
         else:
             is_judged = judged.points.counts.ravel() > 0
             human = judged.points.human.ravel()[is_judged]
-            scores = part.blocks["segment"].scores[metric].ravel()[is_judged]
+            scores = part.levels["segment"].scores[metric].ravel()[is_judged]
             drawn = np.unique(np.linspace(0, len(human) - 1, MAX_POINTS).astype(np.int64))
             human, scores = human[drawn], scores[drawn]
         if unit == "segments" or len(judged.systems) > 1:

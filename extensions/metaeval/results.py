@@ -8,6 +8,7 @@ import numpy as np
 
 from . import evaluation
 from .combined import Combined
+from .measures import Differences
 from .tables import Row
 
 _DECIMALS = 10
@@ -16,7 +17,7 @@ _DECIMALS = 10
 
 def as_json(measured: evaluation.MetaEvaluation) -> dict[str, Any]:
     """Return all results on one test set as the JSON object of `portmert metaeval --json`."""
-    judged, settings, metrics = measured.judged, measured.settings, []
+    judged, settings, metrics = measured.judged, measured.resampling, []
     for metric in measured.agreements:
         rates = [metric.display.of_oriented(score) for score in metric.system_scores]
         metrics.append(
@@ -37,7 +38,8 @@ def as_json(measured: evaluation.MetaEvaluation) -> dict[str, Any]:
         **{f"{level}s": partition.names for level, partition in judged.partitions.items()},
         "human": judged.system_scores,
         "settings": {
-            key: getattr(settings, key) for key in ("samples", "level", "resampled", "seed")
+            **{key: getattr(settings, key) for key in ("samples", "level", "seed")},
+            "resampled": measured.resampled,
         },
         "metrics": metrics,
         "differences": _differences(
@@ -53,9 +55,7 @@ def as_json(measured: evaluation.MetaEvaluation) -> dict[str, Any]:
     return dict(_plain(document))
 
 
-def _differences(
-    labels: Sequence[str], differences: evaluation.Differences
-) -> list[dict[str, Any]]:
+def _differences(labels: Sequence[str], differences: Differences) -> list[dict[str, Any]]:
     return [
         {"metric": labels[i], "other": labels[j], "correlations": row}
         for (i, j), row in differences.items()

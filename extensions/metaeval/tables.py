@@ -13,6 +13,7 @@ from portmert.tuner.evaluation.formatting import decimals
 
 from . import evaluation
 from .combined import Combined, column_of
+from .measures import Differences, Estimate
 
 SCENARIO = ("system.spearman", "segment.acc_eq", "segment.pearson", "likeness.king")
 """Measures in tables of scenarios, if the data are enough for them."""
@@ -39,7 +40,7 @@ NAMES = {
     "likeness.orange": "ORANGE",
 }
 
-Row = Mapping[str, evaluation.Estimate]
+Row = Mapping[str, Estimate]
 """The correlations of one metric: measure -> estimate."""
 
 
@@ -58,7 +59,7 @@ def shown(value: float | None) -> str:
     return decimals(value, 3)
 
 
-def with_interval(estimate: evaluation.Estimate) -> str:
+def with_interval(estimate: Estimate) -> str:
     """Return a correlation and its interval as they are printed."""
     if estimate.low is None or estimate.high is None:
         return shown(estimate.value)
@@ -109,7 +110,7 @@ def _with_intervals(
         headers.append("epsilon")
         for row, metric in zip(rows, measured.agreements, strict=True):
             row.append(f"{metric.epsilon or 0:.4g}")
-    return Table(f"{title} with {100 * measured.settings.level:g} % intervals", headers, rows)
+    return Table(f"{title} with {100 * measured.resampling.level:g} % intervals", headers, rows)
 
 
 def _system_tables(measured: evaluation.MetaEvaluation) -> list[Table]:
@@ -180,10 +181,10 @@ def share_table(
     )
 
 
-def _difference_table(labels: Sequence[str], differences: evaluation.Differences) -> Table:
+def _difference_table(labels: Sequence[str], differences: Differences) -> Table:
     """Return the differences of all pairs of metrics with their p."""
     headers = [
-        "metric", "other", "level", "correlation", "difference", "p PERM-BOTH", "corrected",
+        "metric", "other", "level", "correlation", "difference", "interval", "p", "Holm",
         "p Williams",
     ]  # fmt: skip
     rows = [
@@ -193,7 +194,10 @@ def _difference_table(labels: Sequence[str], differences: evaluation.Differences
             name.partition(".")[0],
             measure_name(name),
             shown(difference.value),
-            shown_p(difference.p_perm_both),
+            NOTHING
+            if difference.low is None
+            else f"{shown(difference.low)} to {shown(difference.high)}",
+            shown_p(difference.p),
             shown_p(difference.p_corrected),
             NOTHING if difference.p_williams is None else shown_p(difference.p_williams),
         ]
@@ -201,8 +205,8 @@ def _difference_table(labels: Sequence[str], differences: evaluation.Differences
         for name, difference in by_measure.items()
     ]
     return Table(
-        "Is one metric's correlation better than another's? Two-sided p; corrected: for the "
-        "number of pairs of metrics",
+        "Is one metric's correlation better than another's? Two-sided p of exchanges of whole "
+        "segments, or documents; Holm: corrected for the number of pairs of metrics",
         headers,
         rows,
         left=4,
@@ -249,7 +253,7 @@ def _across(together: Combined, labels: Sequence[str], name: str) -> Table | Non
         [label, *(NOTHING if estimate is None else with_interval(estimate) for estimate in row)]
         for label, *row in zip(labels, *columns.values(), strict=True)
     ]
-    level = 100 * together.parts[0].settings.level
+    level = 100 * together.parts[0].resampling.level
     title = f"{with_level(name)}, with {level:g} % intervals"
     return Table(title, ["metric", *columns], rows)
 

@@ -22,7 +22,9 @@ def metaeval() -> list[list[str]]:
 def work(metrics: int, systems: int, segments: int, samples: int) -> None:
     """Evaluate metrics that are people's scores and more and more noise."""
     from portmert.extensions.metaeval.data import Judged
-    from portmert.extensions.metaeval.evaluation import Settings, evaluate
+    from portmert.extensions.metaeval.evaluation import evaluate
+    from portmert.extensions.metaeval.human_scores import Partition
+    from portmert.tuner.evaluation.significance import Resampling
     from tests.support.agreements import given_scores
 
     rng = np.random.default_rng(1)
@@ -30,12 +32,13 @@ def work(metrics: int, systems: int, segments: int, samples: int) -> None:
     documents = np.arange(segments) // 20
     names = tuple(map(str, range(int(documents.max()) + 1)))
     lengths = rng.integers(5, 40, segments).astype(np.float64)
-    judged = Judged(tuple(map(str, range(systems))), human, lengths, documents, names)
+    partitions = {"document": Partition(names, documents)}
+    judged = Judged(tuple(map(str, range(systems))), human, lengths, partitions)
     scores = [
         given_scores(human / 10 + rng.normal(size=human.shape) * (1 + n / 10), str(n))
         for n in range(metrics)
     ]
-    evaluate(judged, scores, Settings(samples=samples))
+    evaluate(judged, scores, Resampling(samples=samples))
 
 
 if __name__ == "__main__":

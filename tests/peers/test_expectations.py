@@ -17,9 +17,9 @@ import pytest
 
 import portmert
 from portmert.extensions.metaeval.correlation import Pairs
-from portmert.extensions.metaeval.data import Draws, Points
+from portmert.extensions.metaeval.data import Points
 from portmert.extensions.metaeval.evaluation import calibrated
-from portmert.extensions.metaeval.intervals import correct_pairs, pearsons
+from portmert.extensions.metaeval.measures import correct_pairs, measured, pearson_rows
 from tests.support.places import SHARED
 
 TERP = SHARED / "data" / "peers" / "terp"
@@ -188,13 +188,12 @@ def test_mt_metrics_eval_tests_of_pearson():
     )
     systems, *sides = (ast.literal_eval(node) for node in assigned(test)["corr"].args)
     human, scores = (np.array(side, dtype=float).reshape(systems, -1).T for side in sides)
-    alone = Draws(np.ones((1, len(human))), np.arange(systems)[np.newaxis])
     points = Points.of(human, np.ones(len(human)))
-    found = pearsons([(points, scores, alone)], systems=systems)
+    (found,) = measured([pearson_rows([(points, scores)])])
     expected = {
         re.search(r"average_by='(\w+)'", line)[1]: float(line.split(",")[1])
         for line in map(ast.unparse, test.body)
         if "average_by" in line
     }
-    assert found["pearson"][0] == pytest.approx(expected["none"], abs=5e-4)
-    assert found["pearson_by_item"][0] == pytest.approx(expected["item"], abs=5e-4)
+    assert found["pearson"] == pytest.approx(expected["none"], abs=5e-4)
+    assert found["pearson_by_item"] == pytest.approx(expected["item"], abs=5e-4)

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from portmert.extensions.metaeval.data import Judged, MetricScores
-from portmert.extensions.metaeval.evaluation import Settings, evaluate
+from portmert.extensions.metaeval.evaluation import evaluate
 from portmert.extensions.metaeval.human_scores import Partition
 from portmert.metrics.terp import Ter
+from portmert.tuner.evaluation.significance import Resampling
 
 
 class Given(Ter):
@@ -39,6 +40,5 @@ def two_sets(likeness=None):
             for noise in (0.5, 1.0, 2.0)
         ]
         scores = [replace(score, likeness=likeness and likeness(human)) for score in scores]
-        settings = Settings(samples=40)
-        sets.append(evaluate(people, scores, settings, name=f"set {number}", number=number))
+        sets.append(evaluate(people, scores, Resampling(samples=40), name=f"set {number}"))
     return sets

@@ -89,29 +89,9 @@ def randomization(seed: int, replicas: int) -> np.random.Generator:
     return _generator(seed, 1, replicas)
 
 
-def agreement_bootstrap(seed: int, level: int) -> np.random.Generator:
-    """Return the generator that resamples segments (0), documents (1) or groups (8)."""
-    return _generator(seed, level)
-
-
-def agreement_permutations(seed: int, level: int) -> np.random.Generator:
-    """Return the generator that swaps two metrics' scores of a level, or whole rows (2)."""
-    return _generator(seed, 2 + level)
-
-
 def system_swaps(seed: int) -> np.random.Generator:
     """Return the generator that swaps two systems' segments, for metrics and people alike."""
     return _generator(seed, 5)
-
-
-def test_set(seed: int, number: int) -> int:
-    """Return the seed of a test set, counted from 1; the first one has the seed given."""
-    return seed if number == 1 else _seed(_sequence(seed, 6, number))
-
-
-def pooled_permutations(seed: int, number: int, level: int) -> np.random.Generator:
-    """Return the generator that swaps scores of several test sets, for the group `number`."""
-    return _generator(seed, 7, number, level)
 
 
 def training_bootstrap(seed: int) -> np.random.Generator:

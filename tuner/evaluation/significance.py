@@ -21,6 +21,7 @@ is then that of `standard_errors`.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -49,6 +50,11 @@ _SINGLE_BITS = 24
 """Bits of the mantissa of a float32."""
 
 
+Pair = tuple[int, int]
+Kind = tuple[int, ...]
+"""Numbers of replicas of two systems whose outputs are exchanged; empty: bootstrap samples."""
+
+
 class SamplePlan(NamedTuple):
     """Input of all samples.
 
@@ -60,6 +66,8 @@ class SamplePlan(NamedTuple):
         Statistics of each system, (R, S, K) for R replicas and S segments.
     samples, seed
         Number of samples of each kind. Equal seeds give equal samples.
+    pairs
+        Which systems are compared, by their numbers: the second one with the first.
     """
 
     metrics: Sequence[Metric]
@@ -67,60 +75,58 @@ class SamplePlan(NamedTuple):
     tables: Sequence[FloatArray]
     samples: int
     seed: int
+    pairs: Sequence[Pair]
 
-    def chunks(self, replicas: int) -> list[slice]:
+    def chunks(self, kind: Kind) -> list[slice]:
         """Cut the samples into chunks whose matrix fits into memory."""
-        first_replicas, segments, _ = self.tables[0].shape
-        entries = segments * (first_replicas + replicas) if replicas else segments
-        limit = _RANDOMIZATION_ENTRIES if replicas else _BOOTSTRAP_ENTRIES
+        entries = self.tables[0].shape[1] * (sum(kind) or 1)
+        limit = _RANDOMIZATION_ENTRIES if kind else _BOOTSTRAP_ENTRIES
         return list(chunks(self.samples, entries, most=limit))
 
+    def of_kind(self, kind: Kind) -> list[Pair]:
+        """Return the pairs of systems with these numbers of replicas."""
+        return [pair for pair in self.pairs if tuple(len(self.tables[n]) for n in pair) == kind]
 
-def samples_of(plan: SamplePlan) -> tuple[list[list[FloatArray]], list[dict[int, list[float]]]]:
+
+def samples_of(plan: SamplePlan) -> tuple[list[list[FloatArray]], dict[Pair, list[float]]]:
     """Draw all samples, at the workers of the cluster if there is one.
 
     Each task draws some chunks of one kind.
 
     Returns
     -------
-    For each metric and system, (R, B) bootstrapped scores of its replicas. For each number of
-    replicas that systems have: system -> p of each metric.
+    For each metric and system, (R, B) bootstrapped scores of its replicas. For each pair of
+    systems p of each metric.
     """
-    kinds = [0, *sorted({len(table) for table in plan.tables[1:]})]
+    sizes = [tuple(len(plan.tables[n]) for n in pair) for pair in plan.pairs]
+    kinds: list[Kind] = [(), *sorted(set(sizes))]
     workers, tasks = current().cluster, []
-    for replicas in kinds:
-        count = len(plan.chunks(replicas))
+    for kind in kinds:
+        count = len(plan.chunks(kind))
         parts = 1 if workers is None else min(workers.wait_for_workers(), count)
         cuts = [count * part // parts for part in range(parts + 1)]
-        tasks += [(replicas, *cut) for cut in itertools.pairwise(cuts)]
+        tasks += [(kind, *cut) for cut in itertools.pairwise(cuts)]
     if workers is None:
         results = dict(enumerate(_sampled(plan, *task) for task in tasks))
     else:
         shared = workers.shared(plan)
         shared_tasks = [(shared, *task) for task in tasks]
         results = dict(workers.run(_sampled, shared_tasks, phase="resampling"))
-    counts_of_kind: dict[int, list[Any]] = {replicas: [] for replicas in kinds}
-    for number, (replicas, *_) in enumerate(tasks):
-        counts_of_kind[replicas].append(results[number])
+    counts_of_kind: dict[Kind, list[Any]] = {kind: [] for kind in kinds}
+    for number, (kind, *_) in enumerate(tasks):
+        counts_of_kind[kind].append(results[number])
     ends = np.cumsum([len(table) for table in plan.tables])[:-1]
-    sampled = [np.split(scores, ends) for scores in np.concatenate(counts_of_kind.pop(0), axis=2)]
-    randomized = []
-    for replicas, counts in counts_of_kind.items():
+    sampled = [np.split(scores, ends) for scores in np.concatenate(counts_of_kind.pop(()), axis=2)]
+    randomized: dict[Pair, list[float]] = {}
+    for kind, counts in counts_of_kind.items():
         p = (1 + np.sum(counts, axis=0)) / (plan.samples + 1)
-        members = _of_replicas(plan.tables, replicas)
-        randomized.append(dict(zip(members, p.tolist(), strict=True)))
+        randomized |= zip(plan.of_kind(kind), p.tolist(), strict=True)
     return sampled, randomized
 
 
-def _sampled(plan: SamplePlan, replicas: int, begin: int, end: int) -> Any:
-    """Draw chunks `begin:end`: bootstrap samples, or exchanges with systems of `replicas`."""
-    if replicas:
-        return _randomized(plan, replicas, begin, end)
-    return _bootstrap(plan, begin, end)
-
-
-def _of_replicas(tables: Sequence[FloatArray], replicas: int) -> list[int]:
-    return [i for i in range(1, len(tables)) if len(tables[i]) == replicas]
+def _sampled(plan: SamplePlan, kind: Kind, begin: int, end: int) -> Any:
+    """Draw chunks `begin:end`: bootstrap samples, or exchanges of systems of this kind."""
+    return _randomized(plan, kind, begin, end) if kind else _bootstrap(plan, begin, end)
 
 
 def _bootstrap(plan: SamplePlan, begin: int, end: int) -> FloatArray:
@@ -128,12 +134,12 @@ def _bootstrap(plan: SamplePlan, begin: int, end: int) -> FloatArray:
 
     All systems see the same samples. Earlier chunks are drawn too, as later ones follow from them.
     """
-    metrics, places, tables, _, seed = plan
+    metrics, places, tables, _, seed, _ = plan
     segments = tables[0].shape[1]
     outputs = [output for table in tables for output in table]
     sums = _Sums(outputs)
     rng, scores, show = streams.score_bootstrap(seed), [], current().progress
-    for number, chunk in enumerate(plan.chunks(0)[:end]):
+    for number, chunk in enumerate(plan.chunks(())[:end]):
         show("resampling", number, end)
         size = chunk.stop - chunk.start
         drawn = rng.integers(segments, size=(size, segments))
@@ -147,44 +153,46 @@ def _bootstrap(plan: SamplePlan, begin: int, end: int) -> FloatArray:
     return np.concatenate(scores, axis=2)
 
 
-def _randomized(plan: SamplePlan, replicas: int, begin: int, end: int) -> IntArray:
-    """Count the random exchanges that make as large a difference, (systems, metrics).
+def _randomized(plan: SamplePlan, kind: Kind, begin: int, end: int) -> IntArray:
+    """Count the random exchanges that make as large a difference, (pairs, metrics).
 
-    Systems with this number of replicas are tested against the first. As in MultEval, the outputs
-    of all replicas are one long test set. In each segment the replicas' outputs are permuted, and
-    each is then swapped with one of the other system or kept. If the numbers of replicas differ,
-    all outputs of a segment are dealt out at random.
+    As in MultEval, the outputs of all replicas are one long test set. In each segment the
+    replicas' outputs are permuted, and each is then swapped with one of the other system or kept.
+    If the numbers of replicas differ, all outputs of a segment are dealt out at random. All pairs
+    see the same exchanges: sums are made once for each system.
     """
-    metrics, places, tables, _, seed = plan
-    show = current().progress
-    first, members = tables[0], _of_replicas(tables, replicas)
-    first_replicas, segments, width = first.shape
-    first_sums = first.sum(axis=(0, 1))[:, np.newaxis]
-    system_sums = np.stack([tables[i].sum(axis=(0, 1)) for i in members], axis=1)
-    sums_of_first = _Sums([first.reshape(-1, width)])
-    sums_of_others = _Sums([tables[i].reshape(-1, width) for i in members])
-    observed = [
-        _scored(metric, system_sums, place) - _scored(metric, first_sums, place)
-        for metric, place in zip(metrics, places, strict=True)
-    ]
-    extreme = np.zeros((len(members), len(metrics)), dtype=np.int64)
-    rng = streams.randomization(seed, replicas)
-    for number, chunk in enumerate(plan.chunks(replicas)[:end]):
+    show, pairs = current().progress, plan.of_kind(kind)
+    firsts, others = (list(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
+    segments, width = plan.tables[0].shape[1:]
+    totals = [table.sum(axis=(0, 1))[:, np.newaxis] for table in plan.tables]
+    sums_of_firsts, sums_of_others = (
+        _Sums([plan.tables[n].reshape(-1, width) for n in side]) for side in (firsts, others)
+    )
+
+    def changes(pair: Pair, first: FloatArray) -> FloatArray:
+        """Return (metrics, samples) differences, if the first system has these sums."""
+        other = totals[pair[0]] + totals[pair[1]] - first
+        return np.stack(
+            [
+                _scored(metric, other, place) - _scored(metric, first, place)
+                for metric, place in zip(plan.metrics, plan.places, strict=True)
+            ]
+        )
+
+    least = [np.abs(changes(pair, totals[pair[0]])) - TIE for pair in pairs]
+    extreme = np.zeros((len(pairs), len(plan.metrics)), dtype=np.int64)
+    rng = streams.randomization(plan.seed, kind[1])
+    for number, chunk in enumerate(plan.chunks(kind)[:end]):
         show("resampling", number, end)
         size = chunk.stop - chunk.start
-        from_first, from_other = _assignments(rng, size, segments, first_replicas, replicas)
+        from_first, from_other = _assignments(rng, size, segments, *kind)
         if number < begin:  # another worker scores it
             continue
-        first_exchanged = sums_of_others.of(from_other.reshape(size, -1))
-        first_exchanged += sums_of_first.of(from_first.reshape(size, -1))
-        other_exchanged = (first_sums + system_sums)[..., np.newaxis] - first_exchanged
-        for m, metric in enumerate(metrics):
-            change = _scored(metric, other_exchanged, places[m]) - _scored(
-                metric, first_exchanged, places[m]
-            )
-            for n in range(len(members)):
-                least = abs(observed[m][n]) - TIE
-                extreme[n, m] += np.count_nonzero(np.abs(change[n]) >= least)
+        kept = sums_of_firsts.of(from_first.reshape(size, -1))
+        taken = sums_of_others.of(from_other.reshape(size, -1))
+        for n, pair in enumerate(pairs):
+            first = kept[:, firsts.index(pair[0])] + taken[:, others.index(pair[1])]
+            extreme[n] += np.count_nonzero(np.abs(changes(pair, first)) >= least[n], axis=1)
     return extreme
 
 
@@ -395,8 +403,9 @@ def systems_tested(
     systems: Sequence[Sequence[FloatArray]],
     resampling: Resampling | None = None,
     groups: Groups | None = None,
+    pairs: Sequence[Pair] = (),
 ) -> tuple[list[list[Spread]], list[list[PairTest]]]:
-    """Bootstrap all systems and test each against the first.
+    """Bootstrap all systems and test each against the first, or others against each other.
 
     Parameters
     ----------
@@ -407,11 +416,14 @@ def systems_tested(
         segments. Systems may have different numbers of replicas.
     groups
         The group of each segment. Default: segments are independent.
+    pairs
+        The numbers of two systems each: the second one is tested against the first. Default: all
+        systems against the first one.
 
     Returns
     -------
     spreads : M lists with an entry for each system
-    tests : M lists with an entry for each system but the first
+    tests : M lists with an entry for each pair
 
     Raises
     ------
@@ -419,6 +431,7 @@ def systems_tested(
         No system, or systems of different segments.
     """
     resampling = resampling or Resampling()
+    pairs = pairs or [(0, n) for n in range(1, len(systems))]
     ends = np.cumsum([0, *(len(metric.stat_names) for metric in metrics)]).tolist()
     columns = [slice(start, stop) for start, stop in itertools.pairwise(ends)]
     tables = [np.concatenate(list(stats), axis=2) for stats in systems]
@@ -437,8 +450,8 @@ def systems_tested(
             for of_metric in observed
         ]
         return untested, [
-            [PairTest(spread.score - first.score) for spread in others]
-            for first, *others in untested
+            [PairTest(spreads[other].score - spreads[first].score) for first, other in pairs]
+            for spreads in untested
         ]
     if units > MOST_UNITS:
         numbers = streams.blocks(resampling.seed, units).permutation(units) % MOST_UNITS
@@ -446,15 +459,16 @@ def systems_tested(
         tables = [blocks.summed(table) for table in tables]
     tables, places = _without_copies(tables, columns)
     sampled, randomized = samples_of(
-        SamplePlan(metrics, places, tables, resampling.samples, resampling.seed)
+        SamplePlan(metrics, places, tables, resampling.samples, resampling.seed, pairs)
     )
     spreads, tests = [], []
     for m, (metric, part) in enumerate(zip(metrics, columns, strict=True)):
-        left_out = _left_out(metric, [table[..., part] for table in by_segment], groups)
+        left_out = None
+        if metric.is_smooth:
+            left_out = _left_out(metric, [table[..., part] for table in by_segment], groups)
         judged = _Judged(observed[m], sampled[m], left_out, units, resampling)
         spreads.append([judged.spread(i) for i in range(len(tables))])
-        p_of = {i: p[m] for p_of_system in randomized for i, p in p_of_system.items()}
-        tests.append([judged.test(i, p_of[i]) for i in range(1, len(tables))])
+        tests.append([judged.test(*pair, randomized[pair][m]) for pair in pairs])
     return spreads, tests
 
 
@@ -467,14 +481,14 @@ class _Judged:
     observed, sampled
         For each system (R,) scores, and (R, B) bootstrapped ones, of its replicas.
     left_out
-        Scores without one unit each.
+        Scores without one unit each; None if the score has steps, which the jackknife misses.
     units
         The number of groups, or of segments without groups.
     """
 
     observed: Sequence[Sequence[float]]
     sampled: Sequence[FloatArray]
-    left_out: _ScoresLeftOut
+    left_out: _ScoresLeftOut | None
     units: int
     resampling: Resampling
 
@@ -482,36 +496,41 @@ class _Judged:
         """Return the score of a system and its spread."""
         observed, sampled = self.observed[system], self.sampled[system]
         bounds = interval(sampled.mean(axis=0), self.resampling.level)
-        if self.left_out.groups is not None and bounds is not None:
+        if self.left_out is not None and self.left_out.groups is not None and bounds is not None:
             score = float(np.mean(observed))
             standard, level = self.left_out.error(system), self.resampling.level
             bounds = (
                 None
                 if standard is None
-                else _bounds(score, standard.error, standard.degrees, level)
+                else t_interval(score, standard.error, standard.degrees, level)
             )
         return _spread(observed, sampled, bounds)
 
-    def test(self, system: int, p: float) -> PairTest:
-        """Return the test of a system against the first; `p` is that of randomization."""
+    def test(self, first: int, system: int, p: float) -> PairTest:
+        """Return the test of a system against another; `p` is that of randomization."""
         level = self.resampling.level
-        change = self.sampled[system].mean(axis=0) - self.sampled[0].mean(axis=0)
-        difference = float(np.mean(self.observed[system]) - np.mean(self.observed[0]))
+        change = self.sampled[system].mean(axis=0) - self.sampled[first].mean(axis=0)
+        difference = float(np.mean(self.observed[system]) - np.mean(self.observed[first]))
         bounds = interval(change, level)
         is_certain = np.ptp(change) <= TIE < abs(difference)
-        standard = None if bounds is None else self.left_out.error(system, 0)
+        standard, is_grouped = None, False
+        if self.left_out is not None:
+            is_grouped = self.left_out.groups is not None
+            standard = None if bounds is None else self.left_out.error(system, first)
+        elif bounds is not None:
+            standard = _StandardError(float(change.std(ddof=1)), self.units - 1.0)
         p_of_verdict, tuning_error = p, None
-        both = [(np.array(self.observed[n]), self.sampled[n]) for n in (0, system)]
-        of_groups = None if self.left_out.groups is None else standard
+        both = [(np.array(self.observed[n]), self.sampled[n]) for n in (first, system)]
+        of_groups = standard if is_grouped else None
         tested = _t_test(difference, both, self.units, of_groups, self.resampling.common)
         if tested is not None:
             p_of_verdict, error, degrees, tuning_error = tested
-            bounds = _bounds(difference, error, degrees, level)
+            bounds = t_interval(difference, error, degrees, level)
             standard = replace(
                 standard or _StandardError(error, degrees), error=error, degrees=degrees
             )
-        elif self.left_out.groups is not None and standard is not None:
-            bounds = _bounds(difference, standard.error, standard.degrees, level)
+        elif is_grouped and standard is not None:
+            bounds = t_interval(difference, standard.error, standard.degrees, level)
         fewest = min(np.count_nonzero(side * change <= TIE) for side in (1, -1))
         p_bootstrap = min(1.0, 2 * (1 + int(fewest)) / (self.resampling.samples + 1))
         low, high = bounds or (None, None)
@@ -527,12 +546,19 @@ class _Judged:
         )
 
 
-def _bounds(value: float, error: float, degrees: float, level: float) -> tuple[float, float]:
+def t_interval(value: float, error: float, degrees: float, level: float) -> tuple[float, float]:
     """Return the interval of a value by Student's t."""
     from scipy.special import stdtrit  # noqa: PLC0415  start-up time
 
     width = float(stdtrit(degrees, (1.0 + level) / 2.0)) * error
     return value - width, value + width
+
+
+def t_test(value: float, error: float, degrees: float) -> float:
+    """Return the two-sided p of a value by Student's t; it is never 0."""
+    from scipy.special import stdtr  # noqa: PLC0415  start-up time
+
+    return max(2.0 * float(stdtr(degrees, -abs(value) / error)), math.ulp(0.0))
 
 
 @dataclass(frozen=True)
@@ -585,12 +611,12 @@ class _ScoresLeftOut:
         None if a score is not finite or nothing varies.
         """
         segments = _difference(self.segments, system, base)
-        variance = _jackknife_variance(segments)
+        variance = jackknife_variance(segments)
         if self.groups is None or self.of_groups is None:
             if variance is None:
                 return None
             return _StandardError(variance**0.5, float(len(segments) - 1))
-        of_groups = _jackknife_variance(_difference(self.of_groups, system, base))
+        of_groups = jackknife_variance(_difference(self.of_groups, system, base))
         if of_groups is None:
             return None
         sizes = self.groups.sizes.astype(np.float64)
@@ -607,7 +633,7 @@ def _difference(scores: Sequence[FloatArray], system: int, base: int | None) -> 
     return scores[system] if base is None else np.asarray(scores[system] - scores[base])
 
 
-def _jackknife_variance(scores: FloatArray) -> float | None:
+def jackknife_variance(scores: FloatArray) -> float | None:
     """Return the variance of a score by its values without one unit; None if it is none."""
     count = len(scores)
     if count < 2 or not np.isfinite(scores).all():
@@ -676,8 +702,6 @@ def _t_test(
     Satterthwaite, "An approximate distribution of estimates of variance components", 1946, for
     the degrees of freedom.
     """
-    from scipy.special import stdtr  # noqa: PLC0415  start-up time
-
     if all(len(scores) < 2 for scores, _ in systems):
         return None
     means = [sampled.mean(axis=0) for _, sampled in systems]
@@ -700,8 +724,13 @@ def _t_test(
     if variance <= TIE**2:
         return None
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
-    p = 2.0 * float(stdtr(degrees, -abs(difference) / variance**0.5))
-    return p, variance**0.5, degrees, sum(part for part, _ in of_tuning) ** 0.5
+    error = variance**0.5
+    return (
+        t_test(difference, error, degrees),
+        error,
+        degrees,
+        sum(part for part, _ in of_tuning) ** 0.5,
+    )
 
 
 def holm(values: Sequence[float]) -> list[float]:

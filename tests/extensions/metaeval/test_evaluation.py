@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from portmert.extensions.metaeval import data, differences, evaluation, intervals
+from portmert.extensions.metaeval import data, evaluation, measures
 from portmert.extensions.metaeval.combined import combine
-from portmert.extensions.metaeval.correlation import VARIANTS, Pairs, kendall, spearman
+from portmert.extensions.metaeval.correlation import Pairs
 from portmert.extensions.metaeval.correlation import pearson as pearson_of
 from portmert.extensions.metaeval.data import Judged, Likeness, MetricScores, Points, likeness
-from portmert.extensions.metaeval.evaluation import MEASURES, Settings, evaluate, shares
+from portmert.extensions.metaeval.evaluation import MEASURES, evaluate, shares
 from portmert.extensions.metaeval.human_scores import HumanScores, Judgments, Partition
 from portmert.extensions.metaeval.report import document_of
 from portmert.extensions.metaeval.results import as_json, combined_as_json
@@ -26,6 +26,7 @@ from portmert.metrics.bleu import Bleu
 from portmert.metrics.terp import Ter
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.evaluation.document import text
+from portmert.tuner.evaluation.significance import Resampling, holm
 from portmert.tuner.texts import corpus
 from tests.oracles import metaeval as oracle
 from tests.support.agreements import Given, given_scores, two_sets
@@ -33,153 +34,131 @@ from tests.support.agreements import Given, given_scores, two_sets
 SEGMENTS, SYSTEMS = 3, 3
 small = st.integers(-3, 3).map(float)
 table = hnp.arrays(np.float64, (SEGMENTS, SYSTEMS), elements=small)
-rows = hnp.arrays(np.float64, (2, SEGMENTS), elements=st.integers(0, 3).map(float))
-systems = hnp.arrays(np.int64, (2, SYSTEMS), elements=st.integers(0, SYSTEMS - 1))
 LENGTHS = np.array([1.0, 4.0, 2.0])
 
 
-@given(table, table, rows, systems)
-def test_bootstrap_samples_are_those_written_out(human, metric, times, kept):
-    draws = data.Draws(times, kept)
-    points = Points.of(human, LENGTHS)
-    pearsons = intervals.pearsons([(points, metric, draws)], systems=SYSTEMS)
-    judged = Judged(("A", "B", "C"), human, LENGTHS)
-    kendalls = intervals.pair_correlations(
-        intervals.pair_sums(judged, given_scores(metric), draws, epsilon=1.0)
-    )
-    for number in range(len(times)):
-        written = oracle.sampled(human, metric, LENGTHS, times[number], kept[number])
-        if not written[0]:
-            continue
-        for name, value in oracle.pearsons(*written, np.nan).items():
-            if np.isnan(pearsons[name][0]):  # the first sample has no correlation
-                assert np.isnan(pearsons[name]).all()
-                continue
-            assert pearsons[name][number] == pytest.approx(value, abs=1e-9, nan_ok=True), name
-        right, wrong, total = map(float, oracle.kendall_counts(*written[:2]))
-        for name in VARIANTS:
-            expected = float(
-                kendall(np.asarray(right), np.asarray(wrong), np.asarray(total), name)
-            )
-            assert kendalls[name][number] == pytest.approx(expected, nan_ok=True)
-        item = oracle.by_item(*written[:2])
-        if np.isnan(pearsons["pearson_mean_removed"][0]):  # no row has a correlation
-            item = None
-        assert pearsons["pearson_by_item"][number] == pytest.approx(
-            np.nan if item is None else item, abs=1e-9, nan_ok=True
-        )
+def value(name, rows):
+    return float(measures.Measure(name, rows.shape[-1]).value(rows))
 
 
-@given(table, table, systems)
-def test_samples_of_systems_score_each_corpus_anew(human, metric, kept):
-    scores = given_scores(metric)
-    times = np.array([[1.0, 1, 1], [0, 0, 3]])
-    found = intervals.system_samples(
-        Judged(("A", "B", "C"), human, LENGTHS), scores, data.Draws(times, kept)
-    )
-    for number in range(2):
-        x = (times[number] @ metric / 3)[kept[number]]
-        y = (times[number] @ human / 3)[kept[number]]
-        expected = pearson_of(np.round(x, 12), y)
-        if not np.isnan(found["pearson"][0]):
-            assert found["pearson"][number] == pytest.approx(expected, abs=1e-9, nan_ok=True)
-        share = oracle.pairwise_accuracy(np.round(y, 12), np.round(x, 12))
-        assert found["pairwise"][number] == pytest.approx(
-            np.nan if share is None else share, nan_ok=True
-        )
-
-
-def test_draws_resample_what_they_should():
-    for resampled in get_args(data.Resampled):
-        draws = data.Draws.draw(
-            5, 4, samples=50, resampled=resampled, rng=np.random.default_rng(1)
-        )
-        assert (draws.rows[0] == 1).all()  # the data itself
-        assert (draws.times[0] == 1).all()
-        assert (draws.rows.sum(axis=1) == 5).all()
-        assert (draws.times.sum(axis=1) == 4).all()
-        assert (draws.rows == 1).all() == (resampled == "systems")
-        assert (draws.times == 1).all() == (resampled == "segments")
-
-
-def swapped(human, scores, signs, level="segment", lengths=None):
-    """Differences of two metrics under given swaps."""
-    points = Points.of(human, np.ones(len(human)) if lengths is None else lengths)
-    block = differences.ScoredPoints(
-        points, np.stack(scores), Pairs.of(human), human.mean(axis=0), np.stack(scores)
-    )
-    sides = [differences._standardised([block], removed=removed)[0] for removed in (False, True)]
-    test = differences._Test(block, sides, points.human_moments)
-    return differences._all_differences([test], level, [signs])
-
-
-@given(table, table, table, hnp.arrays(np.bool_, (SEGMENTS, SYSTEMS)))
-def test_swapped_scores_are_those_written_out(human, first, second, swap):
-    signs = np.where(swap, -1.0, 1.0)
-    points = Points.of(human, LENGTHS)
-    block = differences.ScoredPoints(points, np.stack([first, second]))
-    ((x, y),) = differences._standardised([block], removed=False)
-    found = swapped(human, [first, second], signs[None], lengths=LENGTHS)
-    sides = oracle.exchanged(oracle.standardised(first), oracle.standardised(second), signs)
-    people = human.tolist()
-    for name in ("pearson", "pearson_weighted"):
-        r = [oracle.pearsons(people, t, LENGTHS.tolist())[name] for t in sides]
-        assert found[f"segment.{name}"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9), name
-    # Means of rows are removed before scores are brought to one scale, and after the swap.
-    apart = [oracle.standardised(oracle.removed(one)) for one in (first.tolist(), second.tolist())]
-    sides = oracle.exchanged(*apart, signs)
-    for name in ("pearson_mean_removed", "pearson_mean_removed_weighted", "pearson_deltas"):
-        r = [oracle.pearsons(people, t, LENGTHS.tolist())[name] for t in sides]
-        assert found[f"segment.{name}"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9), name
-    # The twin's tables may differ by rounding: ties are those of the exact numbers.
-    exact = oracle.exchanged(x, y, signs)
-    means = [np.round(np.mean(t, axis=0), 12) for t in exact]
-    r = [oracle.pearson(mean, human.mean(axis=0), [1] * 3) for mean in means]
-    assert found["system.pearson"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9)
-    r = [np.nan_to_num(spearman(mean, np.round(human.mean(axis=0), 12))) for mean in means]
-    assert found["system.spearman"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9)
-    r = [oracle.pairwise_accuracy(np.round(human.mean(axis=0), 12), mean) or 0.0 for mean in means]
-    assert found["system.pairwise"][0, 0] == pytest.approx(r[0] - r[1], abs=1e-9)
-    counts = [oracle.kendall_counts(human, t) for t in exact]
-    total = counts[0][2]
-    if total == 0:
-        assert "segment.wmt10" not in found
+@given(table, table, st.lists(st.integers(0, 3), min_size=SEGMENTS, max_size=SEGMENTS))
+def test_measures_of_samples_are_those_written_out(human, metric, times):
+    written = oracle.sampled(human, metric, LENGTHS, times, range(SYSTEMS))
+    if not written[0]:
         return
-    taus = [(right - (all_ - right)) / total for right, _, all_ in counts]
-    assert found["segment.wmt10"][0, 0] == pytest.approx(taus[0] - taus[1], abs=1e-9)
-
-
-def permuted(human, scores, *, permutations, rng):
-    block = differences.ScoredPoints(
-        Points.of(human, np.ones(len(human))), scores, Pairs.of(human), human.mean(axis=0), scores
+    judged = Judged(("A", "B", "C"), human, LENGTHS)
+    rows = measures.segment_rows(judged, given_scores(metric), 1.0)
+    rows |= evaluation.pearsons_of("segment", [(judged.points, metric)])
+    rows |= {
+        f"segment.{k}": x for k, x in measures.pearson_rows([(judged.points, metric)]).items()
+    }
+    sums = {name: np.array(times, dtype=float) @ x for name, x in rows.items()}
+    for name, expected in oracle.pearsons(*written, np.nan).items():
+        assert value(f"segment.{name}", sums[f"segment.{name}"]) == pytest.approx(
+            expected, abs=1e-9, nan_ok=True
+        ), name
+    right, wrong, total = oracle.kendall_counts(*written[:2])
+    ties = total - right - wrong
+    shares = {
+        "wmt10": (right - wrong - ties, total),
+        "wmt13": (right - wrong, right + wrong),
+        "wmt14": (right - wrong, total),
+        "consistency": (right, total),
+    }
+    for name, (part, whole) in shares.items():
+        assert value(f"segment.{name}", sums[f"segment.{name}"]) == pytest.approx(
+            part / whole if whole else np.nan, nan_ok=True
+        )
+    item = oracle.by_item(*written[:2])
+    assert value("segment.pearson_by_item", sums["segment.pearson_by_item"]) == pytest.approx(
+        np.nan if item is None else item, abs=1e-9, nan_ok=True
     )
-    return differences.permute([block], "segment", permutations=permutations, rng=rng)
+    x, y = (np.round(np.array(times) @ side / sum(times), 12) for side in (metric, human))
+    share = oracle.pairwise_accuracy(y, x)
+    assert value("system.pairwise", sums["system.pairwise"]) == pytest.approx(
+        np.nan if share is None else share, nan_ok=True
+    )
+    assert value("system.pearson", sums["system.pearson"]) == pytest.approx(
+        pearson_of(x, y), abs=1e-9, nan_ok=True
+    )
 
 
-def test_permutations_come_near_to_all_of_them():
+def test_p_is_the_share_of_all_exchanges_of_segments():
+    """Of six segments there are 64 exchanges; each is written out."""
     rng = np.random.default_rng(2)
-    human, first, second = (rng.normal(size=(3, 3)) for _ in range(3))
-    scores = np.stack([human + first, second])
-    every = np.array(list(itertools.product((-1.0, 1.0), repeat=9))).reshape(-1, 3, 3)
-    all_of_them = swapped(human, scores, every)
-    drawn = permuted(human, scores, permutations=4000, rng=rng)
-    for name, p in drawn.p_values().items():
-        value = drawn.observed[name][0]
-        exact = np.mean(np.abs(all_of_them[name]) >= abs(value) - 1e-12)
-        assert p[0] == pytest.approx(exact, abs=0.03), name
+    human = rng.normal(size=(6, 3))
+    scores = [human + rng.normal(size=human.shape), 0.3 * human + rng.normal(size=human.shape)]
+    people = Judged(tuple("ABC"), human, np.ones(6))
+    found = evaluate(people, [given_scores(x) for x in scores], Resampling(4000))
+    scaled = [(x - x.mean()) / x.std() for x in scores]
+    differences = []
+    for swap in itertools.product((False, True), repeat=6):
+        sides = np.where(np.array(swap)[:, np.newaxis], scaled[::-1], scaled)
+        differences.append(np.subtract(*(np.corrcoef(x.flat, human.flat)[0, 1] for x in sides)))
+    difference = found.differences[0, 1]["segment.pearson"]
+    assert difference.value == pytest.approx(differences[0])
+    expected = np.mean(np.abs(differences) >= abs(differences[0]) - 1e-9)
+    assert difference.p == pytest.approx(expected, abs=0.03)
 
 
-def test_permutations_keep_their_level_under_the_null():
-    rng = np.random.default_rng(3)
-    found = {}
-    for _ in range(200):
-        human = rng.normal(size=(20, 5))
-        scores = np.stack([human + rng.normal(size=human.shape) for _ in range(2)])
-        for name, p in permuted(human, scores, permutations=99, rng=rng).p_values().items():
-            found.setdefault(name, []).append(p[0])
-    assert len(found) == 9
-    for name, p in found.items():
-        assert 0.04 < np.mean(np.array(p) <= 0.1) < 0.17, name
+def test_documents_widen_errors_as_their_segments_are_alike():
+    """The error of r over documents is that of the jackknife, written out."""
+    rng = np.random.default_rng(4)
+    documents = np.arange(80) // 4
+    human = np.repeat(rng.normal(size=(20, 3)), 4, axis=0) + 0.3 * rng.normal(size=(80, 3))
+    alike = np.repeat(rng.normal(size=(20, 3)), 4, axis=0)
+    scores = [human + alike, human + rng.normal(size=human.shape)]
+    partition = Partition(tuple(map(str, range(20))), documents)
+    people = Judged(tuple("ABC"), human, np.ones(80), {"document": partition})
+    found = evaluate(people, [given_scores(x) for x in scores], Resampling(99))
+
+    def difference(kept):
+        return np.subtract(*(np.corrcoef(x[kept].flat, human[kept].flat)[0, 1] for x in scores))
+
+    without = [difference(documents != document) for document in range(20)]
+    error = (361 / 20 * np.var(without, ddof=1)) ** 0.5
+    one = found.differences[0, 1]["segment.pearson"]
+    assert (one.error, one.degrees) == pytest.approx((error, 19))
+    assert data.facts(found.judged)[-1].endswith("in 20 documents: tests draw whole documents")
+    alone = replace(people, partitions={})
+    apart = evaluate(alone, [given_scores(x) for x in scores], Resampling(99))
+    assert one.error > 1.2 * apart.differences[0, 1]["segment.pearson"].error
+
+
+def test_an_interval_by_hand():
+    # z of 0.5 is 0.549306; its errors are 0.3 and 0.4 over 0.75, together 2/3; degrees:
+    # 0.25 ** 2 / (0.3 ** 4 / 4 + 0.4 ** 4 / 9) = 12.8353.
+    one = measures.estimated("segment.pearson", 0.5, [(0.3, 4), (0.4, 9)], 0.95)
+    half = scipy.stats.t.ppf(0.975, 12.8353) * 2 / 3
+    assert (one.low, one.high) == pytest.approx(
+        (np.tanh(0.549306 - half), np.tanh(0.549306 + half)), abs=1e-5
+    )
+    share = measures.estimated("system.pairwise", 0.9, [(0.1, 9)], 0.95)
+    assert (share.low, share.high) == pytest.approx((0.9 - 2.262157 * 0.1, 1.0))
+    nothing = measures.estimated("segment.pearson", 0.5, [], 0.95)
+    assert (nothing.low, nothing.high, nothing.error) == (None, None, None)
+    assert measures.estimated("segment.pearson", 1.0, [(0.1, 9)], 0.95).low is None
+
+
+def test_intervals_are_for_other_segments_or_systems():
+    rng = np.random.default_rng(6)
+    human = rng.normal(size=(30, 5)) + np.arange(5.0)
+    people = Judged(tuple("ABCDE"), human, np.ones(30))
+    scores = human + rng.normal(size=human.shape) + rng.normal(size=5)
+    found = {
+        how: evaluate(people, [given_scores(scores)], Resampling(400), how)
+        .agreements[0]
+        .correlations["segment.pearson"]
+        for how in get_args(data.Resampled)
+    }
+    without = [
+        np.corrcoef(np.delete(scores, k, 1).flat, np.delete(human, k, 1).flat)[0, 1]
+        for k in range(5)
+    ]
+    assert found["systems"].error == pytest.approx((16 / 5 * np.var(without, ddof=1)) ** 0.5)
+    assert found["systems"].degrees == pytest.approx(4)
+    both = found["segments"].error ** 2 + found["systems"].error ** 2
+    assert found["both"].error == pytest.approx(both**0.5)
 
 
 def bleu_counts(rng, quality):
@@ -192,21 +171,18 @@ def bleu_counts(rng, quality):
 
 
 def test_systems_of_a_metric_of_corpora_are_tested_by_the_scores_of_corpora():
-    """What segments add to BLEU has BLEU as its mean; swaps of it keep the level of the test."""
-    rng, found = np.random.default_rng(6), {}
-    for number in range(200):
-        human = rng.normal(size=(20, 5)) + np.linspace(-1, 1, 5)
-        scores = [bleu_counts(rng, human) for _ in range(2)]
-        result = evaluate(Judged(tuple("ABCDE"), human, np.ones(20)), scores, Settings(99, number))
-        for of_metric in scores:
-            mean = of_metric.contributions.mean(axis=0)
-            assert mean == pytest.approx(of_metric.system_scores, abs=1e-12)
-            assert not np.allclose(mean, of_metric.segment_scores.mean(axis=0), atol=0.01)
-        for name, one in result.differences[0, 1].items():
-            assert result.permuted.observed[name][0] == pytest.approx(one.value, abs=1e-9), name
-            found.setdefault(name, []).append(one.p_perm_both)
-    for name in ("system.pearson", "system.spearman", "system.pairwise"):
-        assert np.mean(np.array(found[name]) <= 0.1) < 0.17, name
+    """What segments add to BLEU has BLEU as its mean."""
+    rng = np.random.default_rng(6)
+    human = rng.normal(size=(20, 5)) + np.linspace(-1, 1, 5)
+    scores = [bleu_counts(rng, human) for _ in range(2)]
+    people = Judged(tuple("ABCDE"), human, np.ones(20))
+    result = evaluate(people, scores, Resampling(99))
+    for of_metric, agreement in zip(scores, result.agreements, strict=True):
+        mean = of_metric.contributions.mean(axis=0)
+        assert mean == pytest.approx(of_metric.system_scores, abs=1e-12)
+        assert not np.allclose(mean, of_metric.segment_scores.mean(axis=0), atol=0.01)
+        expected = np.corrcoef(of_metric.system_scores, human.mean(axis=0))[0, 1]
+        assert agreement.correlations["system.pearson"].value == pytest.approx(expected)
 
 
 def test_what_a_segment_adds_to_a_mean_is_its_score():
@@ -215,34 +191,16 @@ def test_what_a_segment_adds_to_a_mean_is_its_score():
     assert given_scores(scores[:1]).contributions == pytest.approx(scores[:1])
 
 
-def test_corrected_p_find_one_of_many_differences_and_no_more_than_chance():
+def test_corrected_p_are_holms():
     rng = np.random.default_rng(8)
     human = rng.normal(size=(60, 6))
-    alike = [human + 2 * rng.normal(size=human.shape) for _ in range(11)]
+    alike = [human + 2 * rng.normal(size=human.shape) for _ in range(3)]
     good = human + 0.1 * rng.normal(size=human.shape)
-    drawn = permuted(human, np.stack([*alike, good]), permutations=999, rng=rng)
-    pairs = differences.metric_pairs(12)
-    with_good = pairs[:, 1] == 11
-    corrected = drawn.corrected()["segment.pearson"]
-    # Holm's correction of 999 permutations would say 66 / 1000 at least.
-    assert (corrected[with_good] < 0.05).all()
-    assert (corrected[~with_good] >= 0.05).mean() > 0.9
-    for name, p in drawn.p_values().items():
-        assert (drawn.corrected()[name] >= p - 1e-12).all(), name
-
-
-def test_whole_rows_are_swapped_where_a_measure_is_their_mean():
-    # Two rows: of 4 swaps differences of means are 0.3, 0.1, -0.1, -0.3.
-    values, weights = np.array([[0.5, 0.3], [0.1, 0.1]]), np.ones(2)
-    seen, found = differences.permute_rows(
-        [(values, weights)], permutations=400, rng=np.random.default_rng(1)
-    )
-    assert seen == pytest.approx([0.3])
-    assert set(np.round(found[:, 0], 9)) == {0.3, 0.1, -0.1, -0.3}
-    seen, _ = differences.permute_rows(
-        [(values, np.array([1.0, 0.0]))], permutations=1, rng=np.random.default_rng(1)
-    )
-    assert seen == pytest.approx([0.4])
+    scores = [given_scores(x) for x in (*alike, good)]
+    found = evaluate(Judged(tuple("ABCDEF"), human, np.ones(60)), scores, Resampling(999))
+    rows = {pair: row["segment.pearson"] for pair, row in found.differences.items()}
+    assert [x.p_corrected for x in rows.values()] == holm([x.p for x in rows.values()])
+    assert all((x.p_corrected < 0.05) == (pair[1] == 3) for pair, x in rows.items())
 
 
 def test_equal_metrics_do_not_differ():
@@ -251,10 +209,10 @@ def test_equal_metrics_do_not_differ():
     result = evaluate(
         Judged(tuple("ABCDE"), human, np.ones(6)),
         [given_scores(scores, "one"), given_scores(scores, "two")],
-        Settings(samples=50),
+        Resampling(samples=50),
     )
     for one in result.differences[0, 1].values():
-        assert (one.value, one.p_perm_both) == (0, 1)
+        assert (one.value, one.p) == (0, 1)
         assert one.p_williams in (None, 1)
 
 
@@ -273,7 +231,7 @@ def judged():
 def test_a_metric_that_is_the_human_score_agrees_wholly(judged):
     people, _ = judged
     people = replace(people, lengths=np.ones(8))  # this metric's score of a document is a mean
-    result = evaluate(people, [given_scores(people.human)], Settings(samples=20))
+    result = evaluate(people, [given_scores(people.human)], Resampling(samples=20))
     correlations = result.agreements[0].correlations
     assert tuple(correlations) == MEASURES[:-2]  # no references were held out
     for name, one in correlations.items():
@@ -286,7 +244,7 @@ def test_a_metric_that_is_the_human_score_agrees_wholly(judged):
 def test_documents_are_compared_one_by_one(judged):
     people, scores = judged
     perfect = given_scores(people.human, "human")
-    result = evaluate(people, [scores, perfect], Settings(samples=20))
+    result = evaluate(people, [scores, perfect], Resampling(samples=20))
     rho = result.agreements[0].spearman["document"]
     assert shares(result.spearman("document"))[0].tolist() == [
         [0, 0],
@@ -307,7 +265,7 @@ def test_a_document_has_the_score_of_its_statistics(judged, level):
     people, scores = judged
     counts = np.arange(1.0, 1 + scores.stats[..., 1].size).reshape(people.human.shape)
     scores = replace(scores, stats=np.stack([scores.stats[..., 0] * counts, counts], axis=-1))
-    correlations = evaluate(people, [scores], Settings(samples=1)).agreements[0].correlations
+    correlations = evaluate(people, [scores], Resampling(samples=1)).agreements[0].correlations
     partition = people.partitions[level]
     of_document = [partition.of_segment == d for d in range(len(partition.names))]
     human = [
@@ -351,7 +309,7 @@ def test_systems_are_scored_by_the_comparisons_they_win():
     assert or_equal[:2].tolist() == pytest.approx([14 / 15, 11 / 14])
     metric = given_scores(np.tile([4.0, 5.0, 1.0, 3.0, 2.0], (6, 1)))
     rho = {
-        how: evaluate(ranked(how), [metric], Settings(samples=1))
+        how: evaluate(ranked(how), [metric], Resampling(samples=1))
         .agreements[0]
         .correlations["system.spearman"]
         .value
@@ -403,56 +361,9 @@ def test_scores_that_differ_by_rounding_tie():
     assert kendalls["segment.wmt14"].value == 0.0
 
 
-def test_intervals_hold_the_correlation_of_good_data():
-    rng = np.random.default_rng(6)
-    human = rng.normal(size=(200, 8))
-    people = Judged(tuple("ABCDEFGH"), human, np.ones(200))
-    scores = given_scores(human + rng.normal(size=human.shape))
-    for resampled in get_args(data.Resampled):
-        one = evaluate(people, [scores], Settings(samples=200, resampled=resampled))
-        r = one.agreements[0].correlations["segment.pearson"]
-        assert r.low < 2**-0.5 < r.high
-        assert r.low < r.value < r.high
-
-
-def test_an_interval_of_pearsons_r_by_hand():
-    # The z of the samples are -1, 0, 1 and 2; that of the data is 0.5. With 5 units Student's t
-    # has 4 degrees of freedom and the 97.5 % quantile 2.776445.
-    samples = np.tanh(np.array([0.5, -1.0, 0.0, 1.0, 2.0]))
-    half = 2.776445 * 1.25**0.5 * 1.25**0.5
-    expected = np.tanh([0.5 - half, 0.5 + half])
-    assert intervals.fisher_interval(samples, 0.95, 5) == pytest.approx(expected, rel=1e-6)
-    # What has two points at most, or cannot be computed, says nothing.
-    more = np.concatenate([samples, [1.0, -1.0, np.nan]])
-    assert intervals.fisher_interval(more, 0.95, 5) == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("samples", "units"), [([0.5, 0.1, 0.2, 0.3], 1), ([1.0, 0.1, 0.2, 0.3], 9), ([0.5, 0.2], 9)]
-)
-def test_an_interval_is_quantiles_where_there_is_no_z_or_deviation(samples, units):
-    samples = np.array(samples)
-    expected = intervals.interval(samples[1:], 0.95)
-    assert intervals.fisher_interval(samples, 0.95, units) == expected
-
-
-def test_units_are_the_fewer_of_what_is_sampled():
-    people = data.Judged(
-        ("A", "B", "C"),
-        np.zeros((9, 3)),
-        np.ones(9),
-        {"document": Partition(("d", "e"), np.arange(9) // 5)},
-    )
-    assert people.units("both") == {"system": 3, "segment": 3, "document": 2}
-    assert people.units("systems") == {"system": 3, "segment": 3, "document": 3}
-    assert people.units("segments") == {"system": 9, "segment": 9, "document": 2}
-    alone = data.Judged(("A",), np.zeros((9, 1)), np.ones(9))
-    assert alone.units("both")["segment"] == 9
-
-
 def test_one_segment_has_no_intervals():
     people = Judged(("A", "B"), np.array([[1.0, 2.0]]), np.ones(1))
-    result = evaluate(people, [given_scores(np.array([[0.1, 0.2]]))], Settings(samples=10))
+    result = evaluate(people, [given_scores(np.array([[0.1, 0.2]]))], Resampling(samples=10))
     one = result.agreements[0].correlations["system.pearson"]
     assert (one.low, one.high) == (None, None)
     assert one.value == pytest.approx(1)
@@ -469,7 +380,7 @@ def test_one_document_has_no_interval_of_documents():
         tuple("ABC"), human, np.ones(5), {"document": Partition(("d",), np.zeros(5, int))}
     )
     scores = given_scores(human + rng.normal(size=(5, 3)))
-    one = evaluate(people, [scores], Settings(samples=10)).agreements[0]
+    one = evaluate(people, [scores], Resampling(samples=10)).agreements[0]
     found = one.correlations["document.pearson"]
     assert (found.low, found.high) == (None, None)
     assert one.correlations["segment.pearson"].low is not None
@@ -478,7 +389,7 @@ def test_one_document_has_no_interval_of_documents():
 def test_constant_scores_are_said_and_nothing_fails():
     people = Judged(("A", "B", "C"), np.ones((3, 3)), np.ones(3))
     scores = given_scores(np.zeros((3, 3)))
-    result = evaluate(people, [scores, given_scores(np.eye(3), "b")], Settings(samples=10))
+    result = evaluate(people, [scores, given_scores(np.eye(3), "b")], Resampling(samples=10))
     correlations = result.agreements[0].correlations
     assert correlations["system.pearson"].value is None
     assert correlations["segment.wmt10"].value is None
@@ -499,7 +410,8 @@ def test_constant_scores_are_said_and_nothing_fails():
 def test_the_same_seed_gives_the_same(judged):
     people, scores = judged
     one, two, other = (
-        as_json(evaluate(people, [scores], Settings(samples=30, seed=seed))) for seed in (1, 1, 2)
+        as_json(evaluate(people, [scores], Resampling(samples=30, seed=seed)))
+        for seed in (1, 1, 2)
     )
     assert one == two
     assert one["metrics"] != other["metrics"]
@@ -548,7 +460,7 @@ def test_one_system_has_correlations_of_segments_alone():
     documents = Partition(tuple("wxyz"), np.repeat(np.arange(4), 10))
     people = Judged(("A",), human, np.ones(40), {"document": documents})
     result = evaluate(
-        people, [given_scores(metric), given_scores(human, "b")], Settings(samples=9)
+        people, [given_scores(metric), given_scores(human, "b")], Resampling(samples=9)
     )
     correlations = result.agreements[0].correlations
     assert set(correlations) == {
@@ -570,7 +482,7 @@ def test_correlations_are_scipys_on_random_scores():
     human = rng.normal(size=(30, 6))
     metric = human + rng.normal(size=human.shape)
     people = Judged(tuple("ABCDEF"), human, np.ones(30))
-    found = evaluate(people, [given_scores(metric)], Settings(samples=5)).agreements[0]
+    found = evaluate(people, [given_scores(metric)], Resampling(samples=5)).agreements[0]
     values = {name: one.value for name, one in found.correlations.items()}
     means = metric.mean(axis=0), human.mean(axis=0)
     assert values["system.spearman"] == pytest.approx(scipy.stats.spearmanr(*means).statistic)
@@ -589,24 +501,21 @@ def test_correlations_are_scipys_on_random_scores():
 
 @given(table, table)
 def test_epsilon_and_accuracy_are_the_twins(human, metric):
-    pairs = Pairs.of(human)
-    epsilon = evaluation.calibrated(pairs, metric)
+    epsilon = evaluation.calibrated(Pairs.of(human), metric)
     assert epsilon == oracle.calibrated(human.tolist(), metric.tolist())
     people = Judged(("A", "B", "C"), human, LENGTHS)
-    draws = data.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
-    sums = intervals.pair_sums(people, given_scores(metric), draws, epsilon=epsilon)
+    rows = measures.segment_rows(people, given_scores(metric), epsilon)["segment.acc_eq"]
     expected = oracle.accuracy_with_ties(human.tolist(), metric.tolist(), epsilon)
-    assert intervals.pair_correlations(sums)["acc_eq"][0] == pytest.approx(expected)
+    assert value("segment.acc_eq", rows.sum(axis=0)) == pytest.approx(expected)
 
 
 def test_epsilon_by_hand():
     # People tie the first two; the metric does only with epsilon 0.05: 2/3 become 1.
     human, metric = np.array([[0.0, 0, 1]]), np.array([[0.1, 0.15, 0.9]])
     people = Judged(("A", "B", "C"), human, np.ones(1))
-    draws = data.Draws(np.ones((1, 1)), np.arange(3)[None])
     for epsilon, expected in ((0.0, 2 / 3), (0.05, 1.0)):
-        sums = intervals.pair_sums(people, given_scores(metric), draws, epsilon=epsilon)
-        assert intervals.pair_correlations(sums)["acc_eq"][0] == pytest.approx(expected)
+        rows = measures.segment_rows(people, given_scores(metric), epsilon)["segment.acc_eq"]
+        assert value("segment.acc_eq", rows.sum(axis=0)) == pytest.approx(expected)
     found = evaluate(people, [given_scores(metric)]).agreements[0]
     assert found.epsilon == pytest.approx(0.05)
     assert found.correlations["segment.acc_eq"].value == pytest.approx(1)
@@ -644,8 +553,8 @@ def test_soft_accuracy_sums_segment_scores_in_its_other_form():
     stats = np.array([[[2.0, 2], [0.0, 1]], [[0.0, 8], [5.0, 10]]])
     scores = MetricScores("given", Given(), "given", stats)
     people = Judged(("A", "B"), np.array([[1.0, 0], [0, 1]]), np.ones(2))
-    found = evaluate(people, [scores], Settings(samples=200)).agreements[0].correlations
-    means = evaluate(people, [given_scores(scores.segment_scores)], Settings(samples=200))
+    found = evaluate(people, [scores], Resampling(samples=200)).agreements[0].correlations
+    means = evaluate(people, [given_scores(scores.segment_scores)], Resampling(samples=200))
     expected = means.agreements[0].correlations["system.soft_pairwise"].value
     assert found["system.soft_pairwise_segments"].value == expected
     assert found["system.soft_pairwise"].value != expected
@@ -710,8 +619,7 @@ def test_every_judgment_is_a_data_point(judgments, metric):
     scores = metric[: len(kept)]
     people = Judged(("A", "B", "C"), human, LENGTHS[: len(kept)], each=each)
     x, y, groups = oracle.judgments_written_out(numbered, scores)
-    draws = data.Draws(np.ones((1, len(kept))), np.arange(SYSTEMS)[None])
-    found = intervals.pearsons([(people.points, scores, draws)], systems=SYSTEMS)
+    (found,) = measures.measured([measures.pearson_rows([(people.points, scores)])])
     weights = [LENGTHS[group] for group in groups]
     for name, sides in (
         ("pearson", (x, y)),
@@ -719,9 +627,11 @@ def test_every_judgment_is_a_data_point(judgments, metric):
     ):
         for suffix, w in (("", [1.0] * len(x)), ("_weighted", weights)):
             expected = oracle.pearson(*sides, w)
-            assert np.nan_to_num(found[name + suffix][0]) == pytest.approx(expected, abs=1e-9)
-    sums = intervals.pair_sums(people, given_scores(scores), draws, epsilon=0.0)
-    assert sums[0, :3].tolist() == list(oracle.judgment_pairs(numbered, scores))
+            assert np.nan_to_num(found[name + suffix]) == pytest.approx(expected, abs=1e-9)
+    right, wrong, total = oracle.judgment_pairs(numbered, scores)
+    rows = measures.segment_rows(people, given_scores(scores), 0.0)
+    assert rows["segment.consistency"].sum(axis=0).tolist() == [right, total]
+    assert rows["segment.wmt13"].sum(axis=0).tolist() == [right - wrong, right + wrong]
     totals = [
         np.mean([h for _, m, _, h in numbered if m == system])
         for system in range(SYSTEMS)
@@ -734,26 +644,20 @@ def test_every_judgment_is_a_data_point(judgments, metric):
 
 @given(table, table, table, table)
 def test_pooled_sums_are_those_of_all_data_points(human, metric, other_human, other_metric):
-    draws = data.Draws(np.ones((1, SEGMENTS)), np.arange(SYSTEMS)[None])
-    parts = [
-        (Points.of(h, LENGTHS), m, draws)
-        for h, m in ((human, metric), (other_human, other_metric))
-    ]
-    found = intervals.pearsons(parts, systems=SYSTEMS)
+    parts = [(Points.of(h, LENGTHS), m) for h, m in ((human, metric), (other_human, other_metric))]
+    (found,) = measures.measured([measures.pearson_rows(parts)])
     whole = oracle.pearsons(
         [*human.tolist(), *other_human.tolist()],
         [*metric.tolist(), *other_metric.tolist()],
         [*LENGTHS, *LENGTHS],
     )
     for name, expected in whole.items():
-        assert np.nan_to_num(found[name][0]) == pytest.approx(expected, abs=1e-9), name
+        assert np.nan_to_num(found[name]) == pytest.approx(expected, abs=1e-9), name
 
 
 def test_test_sets_are_put_together_as_means_and_as_points():
     measured = two_sets()
-    found = combine(
-        measured, groups=["x", "x"], scenarios=["good", "bad"], settings=Settings(samples=40)
-    )
+    found = combine(measured, groups=["x", "x"], scenarios=["good", "bad"])
     assert [(one.name, one.kind) for one in found.columns] == [
         ("x", "mean"), ("x", "pooled"), ("all", "mean"), ("all", "pooled"),
     ]  # fmt: skip
@@ -764,7 +668,7 @@ def test_test_sets_are_put_together_as_means_and_as_points():
         for name in ("system.spearman", "segment.acc_eq", "document.pearson"):
             values = [one[k].correlations[name].value for one in (first, second)]
             assert mean.correlations[k][name].value == pytest.approx(np.mean(values))
-        scores = [part.blocks["segment"].scores[k] for part in measured]
+        scores = [part.levels["segment"].scores[k] for part in measured]
         people = [part.judged for part in measured]
         x, y = (
             np.concatenate(
@@ -776,14 +680,12 @@ def test_test_sets_are_put_together_as_means_and_as_points():
         name = "segment.pearson_mean_removed_weighted"
         assert pooled.correlations[k][name].value == pytest.approx(oracle.pearson(x, y, weights))
     assert "system.spearman" not in pooled.correlations[0]
-    # What is tested is what is reported.
-    for part in measured:
-        for place, row in enumerate(part.differences.values()):
-            for name, one in row.items():
-                tested = part.permuted.observed[name][place]
-                assert tested == pytest.approx(one.value, abs=1e-9), name
+    # The means of two sets have half the root of the sum of their squared errors.
+    name = "segment.pearson"
+    errors = [part.differences[0, 1][name].error for part in measured]
+    assert mean.differences[0, 1][name].error == pytest.approx(np.hypot(*errors) / 2)
     # The first metric is nearest to people.
-    assert pooled.differences[0, 2]["segment.pearson_mean_removed"].p_corrected < 0.06
+    assert pooled.differences[0, 2]["segment.pearson_mean_removed"].p < 0.03
     drop = found.scenarios[1].drops[0]["segment.acc_eq"]
     good, bad = (one.correlations[0]["segment.acc_eq"].value for one in found.scenarios)
     assert drop.value == pytest.approx(good - bad)
@@ -793,8 +695,7 @@ def test_test_sets_are_put_together_as_means_and_as_points():
 
 def test_human_likeness_of_several_test_sets_is_a_mean_and_never_pooled():
     measured = two_sets(lambda human: Likeness(np.ones(len(human)), np.ones(human.shape)))
-    settings = Settings(samples=40)
-    found = combine(measured, groups=["", ""], scenarios=["", ""], settings=settings)
+    found = combine(measured, groups=["", ""], scenarios=["", ""])
     mean, pooled = found.columns
     assert mean.correlations[0]["likeness.king"].value == 1
     assert mean.differences[0, 1]["likeness.king"].value == 0
@@ -804,7 +705,7 @@ def test_human_likeness_of_several_test_sets_is_a_mean_and_never_pooled():
 
 def test_shares_of_test_sets_and_documents():
     measured = two_sets()
-    found = combine(measured, groups=["", ""], scenarios=["", ""], settings=Settings(samples=40))
+    found = combine(measured, groups=["", ""], scenarios=["", ""])
     assert [one.name for one in found.columns] == ["all", "all"]
     assert found.scenarios == ()
     values = np.array(
@@ -825,9 +726,7 @@ def test_shares_of_test_sets_and_documents():
 
 def test_all_tables_of_test_sets_can_be_printed():
     measured = two_sets()
-    together = combine(
-        measured, groups=["x", "y"], scenarios=["one", "two"], settings=Settings(samples=40)
-    )
+    together = combine(measured, groups=["x", "y"], scenarios=["one", "two"])
     whole = text(document_of(together.parts, together, []), "long")
     assert "over scenarios, and what it drops from one to the next" in whole
     assert "set 1: Scores of systems" in whole
@@ -839,19 +738,6 @@ def test_all_tables_of_test_sets_can_be_printed():
 
 def test_one_test_set_put_together_is_itself():
     (part, _) = two_sets()
-    together = combine([part], groups=[""], scenarios=[""], settings=Settings(samples=40))
+    together = combine([part], groups=[""], scenarios=[""])
     assert together.columns == ()
     assert text(document_of([part], together, [])).count("\n") > 3
-
-
-def test_samples_without_a_correlation_do_not_draw_intervals_towards_0():
-    """Of three systems a ninth of the samples has one system only: it has no correlation."""
-    human = np.arange(3.0) + np.random.default_rng(3).normal(size=(40, 3)) / 10
-    people = Judged(("A", "B", "C"), human, np.ones(40))
-    result = evaluate(people, [given_scores(human)], Settings(samples=400))
-    measured = result.agreements[0].samples["system.spearman"]
-    assert 0.05 < np.isnan(measured).mean() < 0.2
-    assert measured[~np.isnan(measured)] == pytest.approx(1.0)
-    estimate = result.agreements[0].correlations["system.spearman"]
-    assert estimate.value == pytest.approx(1.0)
-    assert (estimate.low, estimate.high) == (None, None)

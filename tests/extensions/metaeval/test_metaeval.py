@@ -202,7 +202,7 @@ def test_the_summary_is_a_screen_and_all_is_more(tmp_path):
     assert "Beyond chance, segments, acc_eq: " in short
     whole = run("metaeval", *ALL, *metrics, "--all").stdout
     assert whole.startswith(short.removesuffix("\n"))
-    assert "p PERM-BOTH" in whole
+    assert "Two-sided p of exchanges" in whole
     page = (tmp_path / "m.html").read_text()
     for name in ("agreement", "scatter"):
         assert f'id="chart-{name}"' in page
@@ -593,7 +593,7 @@ def test_groups_come_from_a_column_a_file_or_records(tmp_path):
     assert len(of_column["groups_better"]) == 2
     (differences,) = of_column["differences"]
     for level in ("document", "group"):
-        assert 0 < differences["correlations"][f"{level}.pearson_deltas"]["p_perm_both"] <= 1
+        assert 0 < differences["correlations"][f"{level}.pearson_deltas"]["p"] <= 1
     for groups in ("domains", "records.tsv#domain", "talks.stm"):
         of_file = json.loads(run("metaeval", *ALL, *metrics[:-1], "--groups", groups).stdout)
         assert of_file == of_column

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from ...base.numbers import NonNegative
 from ...texts.groups import Groups
 from .. import power
 from ..significance import Resampling, holm
-from .scores import Counted, tested_systems
+from .scores import Counted, rows_of_tests
 
 Direction = Literal["higher", "lower"]
 
@@ -135,12 +136,8 @@ def pair_scores(
 
     Each row says with which `first` system the `system` is compared.
     """
-    rows = []
-    for number, name in enumerate(names[:-1]):
-        rest = [replace(x, stats=x.stats[number:]) for x in counts]
-        tested = tested_systems(names[number:], rest, resampling, groups)
-        rows += [{"first": name, **row} for row in tested if row["system"] != name]
-    return _corrected_together(rows)
+    pairs = list(itertools.combinations(range(len(names)), 2))
+    return _corrected_together(rows_of_tests(names, counts, resampling, groups, pairs))
 
 
 def subset_scores(
@@ -159,7 +156,7 @@ def subset_scores(
         places = np.flatnonzero(subsets.of_segment == number)
         part = [replace(x, stats=[stats[:, places] for stats in x.stats]) for x in counts]
         inside = None if groups is None else groups.of_segments(places)
-        tested = tested_systems(names, part, resampling, inside)
+        tested = rows_of_tests(names, part, resampling, inside)
         rows += [{"subset": subset, "segments": len(places), **row} for row in tested]
     return _corrected_together(rows)
 

@@ -20,7 +20,7 @@ from ...texts.corpus import interleaved, make_batch
 from ...texts.groups import Groups
 from ...texts.statistics import compute_stats, finite_scores
 from .. import power
-from ..significance import PairTest, Resampling, holm_in_families, systems_tested
+from ..significance import Pair, PairTest, Resampling, holm_in_families, systems_tested
 from .material import Material
 from .report import ORDERING
 
@@ -100,35 +100,43 @@ def score_systems(
     found (`needed`), and the values of `in_families`: all systems on the first metric are planned
     comparisons. The first system has None for all that compares a system with it.
     """
-    scores = tested_systems(names, counted, resampling, groups)
+    scores = rows_of_tests(names, counted, resampling, groups)
     return in_families(scores, [(counted[0].label, name) for name in names[1:]])
 
 
-def tested_systems(
+def rows_of_tests(
     names: Sequence[str],
     counted: Sequence[Counted],
     resampling: Resampling,
     groups: Groups | None,
+    pairs: Sequence[Pair] = (),
 ) -> list[dict[str, Any]]:
-    """Return rows of `score_systems`, not corrected for their number."""
+    """Return rows of `score_systems`, not corrected for their number; or one for each pair.
+
+    Each row of a pair says which system is the `first`.
+    """
     tables = list(zip(*(counts.stats for counts in counted), strict=True))
     for name, tables_of_system in zip(names, tables, strict=True):
         for counts, stats in zip(counted, tables_of_system, strict=True):
             with faults_at(name, InputError, InputError):
                 finite_scores(counts.metric, stats.sum(axis=1))
-    spreads, differences = systems_tested([x.metric for x in counted], tables, resampling, groups)
+    metrics = [x.metric for x in counted]
+    spreads, tests = systems_tested(metrics, tables, resampling, groups, pairs)
     units = counted[0].stats[0].shape[1] if groups is None else len(groups)
     untested = dict.fromkeys([*(field.name for field in fields(PairTest)), "smallest", "needed"])
     scores = []
-    for counts, of_metric, changes in zip(counted, spreads, differences, strict=True):
-        for number, (name, spread) in enumerate(zip(names, of_metric, strict=True)):
-            row = {"metric": counts.label, "system": name, **vars(spread), **untested}
-            row = counts.metric.display.with_rates(row)
-            if number:
-                row |= vars(changes[number - 1])
+    for counts, of_metric, of_pairs in zip(counted, spreads, tests, strict=True):
+        compared: list[tuple[int, int, PairTest | None]] = [] if pairs else [(0, 0, None)]
+        every = pairs or [(0, n) for n in range(1, len(names))]
+        compared += [(*pair, test) for pair, test in zip(every, of_pairs, strict=True)]
+        for first, number, test in compared:
+            row = {"metric": counts.label, "system": names[number], **vars(of_metric[number])}
+            row = counts.metric.display.with_rates(row | untested)
+            if test is not None:
+                row |= vars(test)
                 row["smallest"] = power.smallest_difference(row, resampling.level)
                 row["needed"] = power.units_needed(row["difference"], row, units, resampling.level)
-            scores.append(row)
+            scores.append({"first": names[first], **row} if pairs else row)
     return scores
 
 

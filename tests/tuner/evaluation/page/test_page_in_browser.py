@@ -3,7 +3,6 @@
 import pytest
 
 from portmert.extensions.metaeval.combined import combine
-from portmert.extensions.metaeval.evaluation import Settings
 from portmert.extensions.metaeval.report import document_of as document_of_metaeval
 from portmert.tuner.evaluation.comparison.report import document_of
 from portmert.tuner.evaluation.page.html import html
@@ -284,9 +283,7 @@ def test_a_phone_shows_no_sideways_scroll_bar(shown):
 
 def test_agreement_with_people_is_charted(shown):
     measured = two_sets()
-    together = combine(
-        measured, groups=["x", "y"], scenarios=["clean", HOSTILE], settings=Settings(samples=40)
-    )
+    together = combine(measured, groups=["x", "y"], scenarios=["clean", HOSTILE])
     page = shown(document_of_metaeval(together.parts, together, [HOSTILE]))
     assert page.title.startswith("Metrics against people")
     assert len(rows(page, "#agreement table")) >= 3
