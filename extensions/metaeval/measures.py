@@ -194,7 +194,9 @@ def pearson_rows(blocks: Sequence[tuple[Points, FloatArray]]) -> Rows:
     if max(points.human.shape[1] for points, _ in blocks) == 1:
         return {name: rows[name] for name in ("pearson", "pearson_weighted")}
     # Scores without the means of rows have a scale of their own.
-    n, _, squares, _ = rows["pearson_mean_removed"].sum(axis=0)
+    n, _, squares, of_people = rows["pearson_mean_removed"].sum(axis=0)
+    if min(squares, of_people) <= _ROUNDING * n:  # no row has a correlation
+        rows["pearson_by_item"] *= 0.0
     if squares > _ROUNDING * n:
         scale = np.array([1.0, (n / squares) ** 0.5, n / squares, 1.0])
         for name in ("pearson_mean_removed", "pearson_mean_removed_weighted", "pearson_deltas"):
@@ -234,7 +236,9 @@ def _pearson_rows(points: Points, x: FloatArray) -> Rows:
         "pearson_weighted": moments * lengths,
         "pearson_mean_removed": removed,
         "pearson_mean_removed_weighted": removed * lengths,
-        "pearson_by_item": np.stack([np.where(has_own, own, 0.0), has_own], axis=1),
+        "pearson_by_item": np.stack(
+            [np.where(has_own, own, 0.0), has_own.astype(np.float64)], axis=1
+        ),
         "pearson_deltas": removed * n[:, np.newaxis],
     }
 
