@@ -49,7 +49,7 @@ def main() -> None:
         lists = moses_or_generated(Path(folder))
         dat = read_dat(lists.features, lists.scores)
         start = read_weights(lists.weights)
-    stats = StatTable(dat.stats)
+    stats = StatTable(dat.counted.rows)
     rows = []
     for text in arguments.optimizers:
         optimizer = registry.optimizer(text)

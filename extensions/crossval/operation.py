@@ -12,7 +12,6 @@ import numpy as np
 import portmert
 from portmert.metrics._base import IntArray, Metric
 from portmert.tuner.api import optimizing
-from portmert.tuner.api.known_statistics import Mean
 from portmert.tuner.api.lists import ListsLike, as_lists
 from portmert.tuner.api.rivals import Rivals
 from portmert.tuner.api.texts import PathLike, TextLike
@@ -88,7 +87,7 @@ def crossval(
     lists
         The n-best lists with their references, `Lists`; or the names of files.
     metric : NAME[:OPTION=VALUE,...]
-        Metric to tune on. All of them score the result of each choice. None for lists of scores.
+        Metric to tune on. All of them score the result of each choice. None for the only outcome.
     optimizer : NAME[:OPTION=VALUE,...]
         Optimizer, for example mert:searches_per_feature=400.
     without : NAME[,NAME...]
@@ -133,18 +132,17 @@ def crossval(
     dev_lists = as_lists(lists)
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
-    several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else metric
+    is_one = isinstance(metric, str) or not isinstance(metric, Sequence)
+    several: Sequence[Any] = [metric] if is_one else metric or [None]
     metrics = registry.labelled([dev_lists.metric_of(each) for each in several])
     dev_lists = dev_lists.scored_by(metrics.values())
-    labels = list(metrics) or [Mean.name()] * (dev_lists.counted is not None)
-    choices = _choices(labels, _as_list(optimizer), without, _as_list(prior))
+    choices = _choices(list(metrics), _as_list(optimizer), without, _as_list(prior))
     folder = None if out_dir is None else Path(out_dir)
-    first, *further = metrics.values() or (None,)
+    first, *further = metrics.values()
     with (
         using(progress=progress),
         optimizing.read_dev_lists(dev_lists, first, how, also=further) as dev,
     ):
-        metrics = metrics or {labels[0]: dev.metric}
         stats = {
             x: dev.stats if y is dev.metric else dev.statistics(y) for x, y in metrics.items()
         }

@@ -11,13 +11,14 @@ from portmert.metrics._base import FloatArray
 from portmert.tuner.base import files, numbers
 from portmert.tuner.base.errors import InputError, StateError, counted, faults_at
 from portmert.tuner.decoders._moses_command import ShownFeatures
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.runs import records
 from portmert.tuner.runs.records import IterationScores, IterationSearch
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 from portmert.tuner.weights.weights_file import read_sparse
 
 from . import _program, _scorer, mert
-from .dat_files import DatLists, read_dat
+from .dat_files import read_dat
 
 FINISHED = "finished_step.txt"
 TEXTS = "portmert.texts"
@@ -81,7 +82,7 @@ class StepFolder:
             step -= 1
         return step
 
-    def lists(self, step: int) -> DatLists:
+    def lists(self, step: int) -> NBest:
         """Return the lists of a step."""
         features, scores = (self.path / f"run{step}.{kind}.dat" for kind in ("features", "scores"))
         return read_dat([features], [scores])
@@ -179,20 +180,19 @@ class StepFolder:
         printed = None if score is None else numbers.parse_number(score)
         return FeatureWeights({**weights, **self._sparse_of(step + 1)}), printed
 
-    def check_step(self, step: int, lists: DatLists) -> None:
+    def check_step(self, step: int, lists: NBest) -> None:
         """Raise `StateError` if the lists of a step are not of this metric and these features."""
         scorer = self.scorer
         where = self.path / f"run{step}.scores.dat"
-        if lists.score_name.upper() != scorer.name:
+        rows, score_name, *_ = lists.counted
+        if score_name.upper() != scorer.name:
             raise StateError(
-                f"{where}: statistics of {lists.score_name}, now {scorer.name} is asked for; name "
+                f"{where}: statistics of {score_name}, now {scorer.name} is asked for; name "
                 f"another --working-dir"
             )
         width = len(scorer.metric.stat_names)
-        if lists.stats.shape[1] != width:
-            raise StateError(
-                f"{where}: {lists.stats.shape[1]} statistics, {scorer.name} has {width}"
-            )
+        if rows.shape[1] != width:
+            raise StateError(f"{where}: {rows.shape[1]} statistics, {scorer.name} has {width}")
         if lists.feature_names != self.names:
             raise StateError(
                 f"{self.path / f'run{step}.features.dat'}: features "

@@ -11,22 +11,24 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from portmert.metrics._base import FloatArray, IntArray, Metric, offsets_of
-from portmert.tuner.api.known_statistics import ArrayLists
+from portmert.metrics._base import FloatArray, IntArray, Vocabulary, offsets_of
 from portmert.tuner.base.errors import InputError, counted
 from portmert.tuner.base.files import called, read_bytes, writing
+from portmert.tuner.base.frames import ADVICE
 from portmert.tuner.base.numbers import FINITE, parse_finite, parse_number
 from portmert.tuner.base.programs import scratch
-from portmert.tuner.nbest import merging, model
+from portmert.tuner.nbest import model
 from portmert.tuner.nbest._text_kernels import OK, TOO_FEW
-from portmert.tuner.search.stat_table import StatTable
+from portmert.tuner.nbest.merging import ListArrays, Merger, empty_rows, with_sparse
+from portmert.tuner.nbest.model import ListStatistics, NBest
+from portmert.tuner.nbest.records import SegmentNames
 from portmert.tuner.weights.feature_weights import FeatureNames
 
 from ._dat_kernels import parse_tables
@@ -35,95 +37,18 @@ _SPARSE = re.compile(rb"(?<!\S)(\S+)=(\S+)")  # once a token: a long one would b
 _SPACE = 32
 
 
-_NGRAMS = re.compile(r"(?:\w+\.)?(?:matched|total|ref_total)_\d+")
-_AMOUNTS = frozenset({"correct", "edits", "hyp_len", "ref_len", "segments"})
-_MOST = 1e15
-"""The largest statistic of one hypothesis: sums over any list are still exact."""
+def with_statistics(nbest: NBest, stats: FloatArray, score_name: str) -> NBest:
+    """Return lists without their texts, but with the statistics of all hypotheses."""
+    return replace(model.without_texts(nbest), statistics=_statistics(stats, score_name))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DatLists(ArrayLists):
-    """Lists with the statistics of a scores.dat.
-
-    Parameters
-    ----------
-    score_name : str
-        Moses' name of the metric, `BLEU`.
-    scores_in : str
-        The score files, for messages.
-    """
-
-    called: ClassVar[str] = "features.dat and scores.dat"
-    origin: ClassVar[str] = "stats:moses"
-    takes_features: ClassVar[bool] = False
-    score_name: str
-    scores_in: str = "scores.dat"
-
-    @classmethod
-    def of(cls, nbest: model.NBest, stats: FloatArray, score_name: str) -> Self:
-        """Return the lists without their texts, but with the statistics of all hypotheses."""
-        return cls(**vars(model.without_texts(nbest)), stats=stats, score_name=score_name)
-
-    def counted_by(self, metric: Metric | None) -> tuple[Metric, StatTable]:
-        """Return the metric of the statistics, and them, if they can be those of the metric."""
-        if metric is None:
-            raise ValueError("scores.dat needs the metric that it is of")
-        return metric, StatTable(moses_stats(self, metric))
+def _statistics(stats: FloatArray, score_name: str, where: str = "scores.dat") -> ListStatistics:
+    return ListStatistics(stats, score_name, where, "stats:moses")
 
 
-def moses_stats(lists: DatLists, metric: Metric) -> FloatArray:
-    """Return the (H, K) statistics of a scores.dat if they can be those of `metric`.
-
-    Raises
-    ------
-    InputError
-        They are another metric's, or no text has them.
-    """
-    theirs, width = lists.score_name.lower(), lists.stats.shape[1]
-    if theirs != metric.name() or width != len(metric.stat_names):
-        is_named = theirs == metric.name() or "," in theirs  # a mean of several has no such name
-        another = "" if is_named else f"--metric {theirs}, or "
-        raise InputError(
-            f"{lists.scores_in} holds {width} statistics of {lists.score_name}, metric "
-            f"{metric.name()} has {len(metric.stat_names)}; give {another}the n-best lists and "
-            f"references in place of the files"
-        )
-    wrong = _impossible(lists.stats, metric)
-    if wrong is not None:
-        row, reason = wrong
-        segment = int(np.searchsorted(lists.offsets, row, side="right")) - 1
-        hypothesis = row - int(lists.offsets[segment]) + 1
-        raise InputError(
-            f"{lists.scores_in}: segment {segment}, hypothesis {hypothesis}: {reason}; no text "
-            f"has such statistics of {metric.name()}: make the file again"
-        )
-    return lists.stats
-
-
-def _impossible(stats: FloatArray, metric: Metric) -> tuple[int, str] | None:
-    """Return the first hypothesis whose statistics cannot be counts, and why."""
-    names = metric.stat_names
-    for name, values in zip(names, stats.T, strict=True):
-        of_ngrams = _NGRAMS.fullmatch(name)
-        checks = [(np.abs(values) > _MOST, "is larger than any count")]
-        if of_ngrams or name in _AMOUNTS:
-            checks.append((values < 0, "is negative"))
-        if of_ngrams:
-            checks.append((values != np.floor(values), "is no whole number"))
-        above = (name.replace("matched", "total"), name.replace("matched", "ref_total"))
-        checks += [
-            (values > stats[:, names.index(most)], f"is above {most}")
-            for most in above
-            if most != name and most in names
-        ]
-        for wrong, reason in checks:
-            if wrong.any():
-                row = int(np.argmax(wrong))
-                return row, f"{name} is {values[row]:g}, which {reason}"
-    return None
-
-
-def read_dat(features: Sequence[Path | str], scores: Sequence[Path | str]) -> DatLists:
+def read_dat(
+    features: Sequence[Path | str], scores: Sequence[Path | str], *, may_lack: bool = False
+) -> NBest:
     """Read pairs of features.dat and scores.dat and merge them.
 
     If hypotheses of a segment have the same features and statistics, the first stays, as
@@ -133,6 +58,8 @@ def read_dat(features: Sequence[Path | str], scores: Sequence[Path | str]) -> Da
     ----------
     features, scores
         As many of one as of the other, in the same order; plain, .gz, .bz2, .xz or .zst.
+    may_lack
+        Whether NaN may stand for a value that is missing.
 
     Raises
     ------
@@ -144,107 +71,41 @@ def read_dat(features: Sequence[Path | str], scores: Sequence[Path | str]) -> Da
             f"{counted(len(features), 'feature file')} and {counted(len(scores), 'score file')}; "
             f"give as many --features as --scores, in the same order"
         )
-    pairs = _read_pairs(features, scores)
-    first, first_scores = pair = next(pairs)
-    names, columns = _grouped(first.names)
-    merger = _Merger(first.table.shape[1], first_scores.table.shape[1])
-    for file, score_file in chain([pair], pairs):
+    merger, firsts = Merger(), list[_DatFile]()
+    for file, score_file in _read_pairs(features, scores, may_lack=may_lack):
+        firsts = firsts or [replace(part, table=part.table[:0]) for part in (file, score_file)]
+        first, first_scores = firsts
+        names, columns = _grouped(first.names)
         table = np.ascontiguousarray(file.table[:, _column_order(first, file, columns)])
-        if score_file.names != first_scores.names or score_file.table.shape[1] != merger.stats:
+        width = first_scores.table.shape[1]
+        if score_file.names != first_scores.names or score_file.table.shape[1] != width:
             raise InputError(
                 f"{score_file.where}: {score_file.table.shape[1]} statistics of "
-                f"{' '.join(score_file.names)}, {first_scores.where} has {merger.stats} of "
+                f"{' '.join(score_file.names)}, {first_scores.where} has {width} of "
                 f"{' '.join(first_scores.names)}"
             )
-        stats = score_file.table
-        file.table, score_file.table = file.table[:0].copy(), stats[:0].copy()  # the first stays
-        merger.add(np.repeat(file.ids, file.counts), table, stats, file.sparse, np.empty(0))
-        del table, stats
-    where = first.where if len(features) == 1 else "the feature files together"
-    merged = merger.finish(where, names, first_scores.names[0])
-    return replace(merged, scores_in=", ".join(map(called, scores)))
-
-
-def merge_dat(parts: Sequence[DatLists]) -> DatLists:
-    """Return what reading the files of all these lists together would give.
-
-    Of equal hypotheses the first stays: in the order of a decoder its `unlisted` part, which all
-    lists have or none, is the highest.
-
-    Raises
-    ------
-    InputError
-        They are of other segments, features or statistics.
-    """
-    first = parts[0]
-    merger = _Merger(first.features.shape[1], first.stats.shape[1])
-    for part in parts:
-        for noun, in_first, in_part in (
-            ("segments", len(first), len(part)),
-            ("features", first.feature_names, part.feature_names),
-            ("metric", first.score_name, part.score_name),
-            ("statistics", first.stats.shape[1], part.stats.shape[1]),
-            ("hidden parts", bool(first.unlisted.size), bool(part.unlisted.size)),
-        ):
-            if in_first != in_part:
-                raise InputError(
-                    f"lists that are merged must be of one text, model and metric; {noun}: "
-                    f"{in_first} and {in_part}"
-                )
-        sparse = None
-        if part.sparse is not None:
-            lines = np.repeat(np.arange(len(part.features)), np.diff(part.sparse.offsets))
-            sparse = lines, part.sparse.names, part.sparse.columns, part.sparse.values + 0.0
-        merger.add(
-            np.repeat(np.arange(len(part)), np.diff(part.offsets)),
-            np.ascontiguousarray(part.features) + 0.0,  # no -0.0
-            np.ascontiguousarray(part.stats) + 0.0,
-            sparse,
-            part.unlisted,
+        rows = empty_rows(len(table), features=0, stats=0)._replace(
+            segments=np.repeat(file.ids, file.counts),
+            features=table,
+            stats=score_file.table,
+            scores=np.zeros(len(table)),
         )
-    return merger.finish("the lists", first.feature_names, first.score_name)
+        sparse_names: tuple[str, ...] = ()
+        if file.sparse is not None:
+            lines, sparse_names, numbers, values = file.sparse
+            rows = with_sparse(rows, lines, numbers, values)
+        merger.add(ListArrays(rows, names, sparse_names, has_links=False, where=file.where))
+        del file, score_file, table, rows
+    nbest = merger.finish(Vocabulary(), None, SegmentNames())
+    where, score_name = ", ".join(map(called, scores)), firsts[1].names[0]
+    return replace(nbest, statistics=_statistics(nbest.counted.rows, score_name, where))
 
 
-_Sparse = tuple[IntArray, Sequence[str], NDArray[np.integer], FloatArray]
+_Sparse = tuple[IntArray, tuple[str, ...], NDArray[np.integer], FloatArray]
 """(E,) rows, names, (E,) numbers of names and (E,) values of sparse features."""
 
 
-class _Merger:
-    """Gather hypotheses of F features and K statistics; sparse features are found by name."""
-
-    def __init__(self, features: int, stats: int) -> None:
-        self.stats = stats
-        self._distinct = merging.DistinctRows(features=features, stats=stats)
-        self._sparse: dict[str, int] = {}
-
-    def add(
-        self,
-        segments: IntArray,
-        features: FloatArray,
-        stats: FloatArray,
-        sparse: _Sparse | None,
-        unlisted: FloatArray,
-    ) -> None:
-        """Add n hypotheses: (n,), (n, F) and (n, K), both in C order and without -0.0."""
-        rows = merging.empty_rows(len(features), features=0, stats=0)._replace(
-            segments=segments, features=features, stats=stats, scores=unlisted
-        )
-        if sparse is not None:
-            lines, names, numbers, values = sparse
-            columns = np.array([self._sparse.setdefault(n, len(self._sparse)) for n in names])
-            rows = merging.with_sparse(rows, lines, columns[numbers], values)
-        self._distinct.append(rows)
-
-    def finish(self, where: str, names: FeatureNames, score_name: str) -> DatLists:
-        """Return all of them by segment; `where` is what messages call the lists."""
-        rows = self._distinct.finish()
-        offsets = offsets_of(merging.segment_sizes(rows.segments, None, where))
-        sparse = merging.sparse_of(rows, tuple(self._sparse))
-        nbest = model.featured(rows.features, offsets, names, sparse)
-        return DatLists.of(replace(nbest, unlisted=rows.scores), rows.stats, score_name)
-
-
-def write_features(lists: DatLists, path: Path | str) -> None:
+def write_features(lists: NBest, path: Path | str) -> None:
     """Write a features.dat, whole or not at all."""
     columns = [f"{name}_{k}" for name, size in lists.feature_names for k in range(size)]
     header = f"{len(columns)} {' '.join(columns)} "
@@ -265,10 +126,10 @@ def write_features(lists: DatLists, path: Path | str) -> None:
     _write(path, "FEATURES", lists.offsets, lines, header)
 
 
-def write_scores(lists: DatLists, path: Path | str) -> None:
+def write_scores(lists: NBest, path: Path | str) -> None:
     """Write a scores.dat, whole or not at all."""
-    header = f"{lists.stats.shape[1]} {lists.score_name}"
-    _write(path, "SCORES", lists.offsets, _printed(lists.stats), header)
+    rows, score_name, *_ = lists.counted
+    _write(path, "SCORES", lists.offsets, _printed(rows), f"{rows.shape[1]} {score_name}")
 
 
 def _write(
@@ -306,8 +167,8 @@ class _DatFile:
 class _DatReader:
     """Read one file of kind FEATURES or SCORES; messages name its lines or blocks."""
 
-    def __init__(self, path: Path | str, kind: str) -> None:
-        self.where, self.kind = called(path), kind
+    def __init__(self, path: Path | str, kind: str, *, may_lack: bool) -> None:
+        self.where, self.kind, self.may_lack = called(path), kind, may_lack
         self.data = read_bytes(path)
         self.ids: list[int] = []
         self.counts: list[int] = []
@@ -423,8 +284,9 @@ class _DatReader:
         value = parse_number(text)
         if value is None:
             self.fail(position, f"'{text}' is not a number")
-        if not math.isfinite(value):
-            self.fail(position, f"{text} in the numbers; values must be {FINITE}")
+        if not math.isfinite(value) and not (self.may_lack and math.isnan(value)):
+            advice = f"; {ADVICE}" * math.isnan(value)
+            self.fail(position, f"{text} in the numbers; values must be {FINITE}{advice}")
         return value
 
     def _sparse(self, headers: Sequence[int]) -> _Sparse | None:
@@ -488,12 +350,12 @@ class _DatReader:
 
 
 def _read_pairs(
-    features: Sequence[Path | str], scores: Sequence[Path | str]
+    features: Sequence[Path | str], scores: Sequence[Path | str], *, may_lack: bool
 ) -> Iterator[tuple[_DatFile, _DatFile]]:
     """Read pairs of files, and check that both files of a pair are of the same hypotheses."""
     for features_path, scores_path in zip(features, scores, strict=True):
-        file = _DatReader(features_path, "FEATURES").read()
-        score_file = _DatReader(scores_path, "SCORES").read()
+        file = _DatReader(features_path, "FEATURES", may_lack=may_lack).read()
+        score_file = _DatReader(scores_path, "SCORES", may_lack=may_lack).read()
         if (*score_file.names, score_file.table.shape[1]) == ("TER", 3):
             # Moses writes hundredths of edits and words, and their ratio (mert/TerScorer.cpp).
             score_file.table = score_file.table[:, :2] / 100
@@ -563,7 +425,7 @@ def warm_up() -> None:
     """Compile what these files need, on two hypotheses."""
     features = np.asfortranarray([[1.0], [2.0]])
     nbest = model.featured(features, np.array([0, 2]), (("F0", 1),))
-    lists = DatLists.of(nbest, np.array([[1.0] * 2, [0.0, 1.0]]), "MEAN")
+    lists = with_statistics(nbest, np.array([[1.0] * 2, [0.0, 1.0]]), "MEAN")
     with scratch(name="compile") as folder:
         write_features(lists, folder / "features")
         write_scores(lists, folder / "scores")

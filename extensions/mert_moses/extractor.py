@@ -13,7 +13,7 @@ from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.texts import corpus, statistics
 
 from ._scorer import Scorer
-from .dat_files import DatLists
+from .dat_files import with_statistics
 
 
 def extract(
@@ -22,8 +22,8 @@ def extract(
     scorer: Scorer,
     *,
     dense: Collection[str] | None = None,
-) -> tuple[DatLists, NBest]:
-    """Count the statistics of the distinct hypotheses of some n-best lists.
+) -> tuple[NBest, NBest]:
+    """Count the statistics of the distinct hypotheses of some n-best lists; return both lists.
 
     The first of equal hypotheses stays; those with equal features and statistics all stay.
 
@@ -47,4 +47,4 @@ def extract(
     batch = corpus.make_batch(nbest.texts, nbest.offsets, read, outcomes=nbest.outcomes)
     warn_of(statistics.notices(scorer.metric, batch))
     stats = statistics.compute_stats(scorer.metric, batch)
-    return DatLists.of(nbest, stats, scorer.name), nbest
+    return with_statistics(nbest, stats, scorer.name), nbest

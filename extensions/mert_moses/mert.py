@@ -9,13 +9,12 @@ import numpy as np
 from portmert.metrics._base import FloatArray, Metric
 from portmert.tuner.base import errors, streams
 from portmert.tuner.components import registry
+from portmert.tuner.nbest.model import NBest
 from portmert.tuner.search import constraints, weight_search
 from portmert.tuner.search.optimizers._base import Optimizer
 from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights
-
-from .dat_files import DatLists
 
 DEFAULT_RANGE = (0.0, 1.0)
 
@@ -41,7 +40,7 @@ def column_names(names: FeatureNames) -> list[str]:
 
 
 def setup_as_mert(
-    lists: DatLists,
+    lists: NBest,
     metric: Metric,
     optimizer: Optimizer,
     points: Sequence[FloatArray],
@@ -67,7 +66,7 @@ def setup_as_mert(
     first, *later = points
     starts = [first]
     if later:
-        stats = StatTable(lists.stats)
+        stats = StatTable(lists.counted.rows)
         problem = TuningProblem(lists.features.T, lists.offsets, stats, metric, lists.unlisted)
         values = [problem.objective(point) for point in later]
         order = np.argsort(-np.array(values), kind="stable")[: max(optimizer.restarts - 1, 0)]

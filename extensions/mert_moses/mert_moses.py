@@ -30,6 +30,7 @@ from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.executors.opening import opened
 from portmert.tuner.nbest.check import ListChecker, few_segments
 from portmert.tuner.nbest.model import NBest, new_outputs
+from portmert.tuner.nbest.read import merge
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import RunFolder
 from portmert.tuner.runs.loop import Loop, MergedLists
@@ -44,6 +45,7 @@ from portmert.tuner.runs.replicas import notice_scores, row, write_result
 from portmert.tuner.runs.result import Iteration, best_iteration, gain_line
 from portmert.tuner.search.averaging import averaged, weight_change
 from portmert.tuner.search.constraints import moves
+from portmert.tuner.search.list_statistics import statistics_in
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.unseen import scores_without_folds
 from portmert.tuner.search.weight_search import Setup, find_weights
@@ -54,7 +56,7 @@ from portmert.tuner.weights.weights_file import sparse_text
 from . import _program, mert
 from ._mert_folder import FINISHED, NOT_ESTIMATED, StepFolder, StepRecord
 from ._mert_moses_options import MertRequest
-from .dat_files import DatLists, merge_dat, moses_stats, write_features, write_scores
+from .dat_files import write_features, write_scores
 from .extractor import extract
 
 FIRST = "run1"
@@ -173,36 +175,36 @@ class _StepLists(MergedLists):
         self,
         metric: Metric,
         aggregate: int,
-        read: Callable[[int], DatLists],
+        read: Callable[[int], NBest],
         checker: ListChecker,
     ) -> None:
         self.metric, self.aggregate, self.read, self.checker = metric, aggregate, read, checker
-        self.steps: dict[int, DatLists] = {}
-        self._merged: tuple[range, DatLists] | None = None
+        self.steps: dict[int, NBest] = {}
+        self._merged: tuple[range, NBest] | None = None
 
     def used(self, step: int) -> range:
         """Return the steps whose lists a step uses, as mert-moses.pl does."""
         return range(1 if self.aggregate < 0 else max(1, step - self.aggregate), step + 1)
 
-    def of(self, step: int) -> DatLists:
+    def of(self, step: int) -> NBest:
         """Return the lists of a step."""
         lists = self.steps.get(step)
         if lists is None or (self.checker.has_unlisted and not lists.unlisted.size):
             self.steps[step] = self.read(step)
         return self.steps[step]
 
-    def add(self, step: int, lists: DatLists) -> None:
+    def add(self, step: int, lists: NBest) -> None:
         """Take the lists of a new step, and forget those that no later one uses."""
         self.steps = {k: self.steps[k] for k in self.steps if k in self.used(step)}
         self.steps[step] = lists
 
-    def merged(self, number: int) -> tuple[DatLists, StatTable]:
+    def merged(self, number: int) -> tuple[NBest, StatTable]:
         """Return the lists that a step uses, and their statistics."""
         steps = self.used(number)
         if self._merged is None or self._merged[0] != steps:
             self._merged = steps, self._merge(steps)
         lists = self._merged[1]
-        return lists, StatTable(moses_stats(lists, self.metric))
+        return lists, StatTable(statistics_in(lists, self.metric))
 
     def counts(self, number: int) -> tuple[int, int, float]:
         """Return how many hypotheses a step uses, how many its own list added, and of its outputs.
@@ -217,11 +219,12 @@ class _StepLists(MergedLists):
         after = len(self.merged(number)[0].features)
         return after, after - before, new
 
-    def _merge(self, steps: range) -> DatLists:
-        parts = [replace(self.of(step), score_name=self.metric.name()) for step in steps]
+    def _merge(self, steps: range) -> NBest:
+        parts = [self.of(step) for step in steps]
         if not self.checker.has_unlisted:  # what is left is rounding
             parts = [replace(part, unlisted=part.unlisted[:0]) for part in parts]
-        return merge_dat(parts)
+        merged, name = merge(parts), self.metric.name()
+        return replace(merged, statistics=merged.counted._replace(metric=name))
 
 
 class _Run(Loop[_StepLists]):
@@ -327,7 +330,7 @@ class _Run(Loop[_StepLists]):
         notice("decoding the dev set under the averaged weights")
         self._decode("average", weights)
         lists = self._counted("average", weights)
-        return Scored.of(self.metric, lists.stats[lists.offsets[:-1]].sum(axis=0))
+        return Scored.of(self.metric, lists.counted.rows[lists.offsets[:-1]].sum(axis=0))
 
     def _chosen(self, iterations: tuple[Iteration, ...]) -> Iteration:
         """Return the iteration whose weights are the result.
@@ -433,7 +436,7 @@ class _Run(Loop[_StepLists]):
 
     # Counting and searching.
 
-    def _extract(self, step: int, weights: FeatureWeights) -> DatLists:
+    def _extract(self, step: int, weights: FeatureWeights) -> NBest:
         with collected_notices() as notes:
             lists = self._counted(f"run{step}", weights)
         write_features(lists, self.folder / f"run{step}.features.dat")
@@ -446,7 +449,7 @@ class _Run(Loop[_StepLists]):
             notice(note)
         return lists
 
-    def _read_lists(self, step: int) -> DatLists:
+    def _read_lists(self, step: int) -> NBest:
         """Return the lists of a finished step; with what is hidden, from its n-best list."""
         lists = self.files.lists(step)
         self.files.check_step(step, lists)
@@ -461,7 +464,7 @@ class _Run(Loop[_StepLists]):
         counted = self._counted(f"run{step}", self.weights_of(step))
         return counted if self.checker.has_unlisted else lists
 
-    def _counted(self, name: str, weights: FeatureWeights) -> DatLists:
+    def _counted(self, name: str, weights: FeatureWeights) -> NBest:
         """Return the lists of a decoding with their statistics."""
         paths = _lists(self.request, name)
         for path in paths:
@@ -482,7 +485,7 @@ class _Run(Loop[_StepLists]):
         nbest = self.checker.checked(nbest, self._decoded(name, weights), is_hiding=self.is_hiding)
         if self.checker.fault:
             warn(f"{name}: {self.checker.fault}")
-        return merge_dat([replace(lists, unlisted=nbest.unlisted)])
+        return merge([replace(lists, unlisted=nbest.unlisted)])
 
     @property
     def folds(self) -> IntArray:
@@ -515,7 +518,7 @@ class _Run(Loop[_StepLists]):
     def _scores(self, number: int) -> IterationScores:
         """Return the scores of the decoder's output; its list alone is counted."""
         lists = self.lists.of(number)
-        stats = lists.stats[lists.offsets[:-1]]
+        stats = lists.counted.rows[lists.offsets[:-1]]
         scored = Scored.of(self.metric, stats.sum(axis=0))
         return IterationScores(
             metric=self.metric.signature,
@@ -531,19 +534,18 @@ class _Run(Loop[_StepLists]):
     def setup(self, iterations: Sequence[Iteration], nbest: NBest) -> Setup:
         """Return how to search: from the last weights and others that were asked for."""
         request, step = self.request, iterations[-1].number
-        lists = cast("DatLists", nbest)
         start = self.weights_of(1 if self.optimizer.holds_out else step)
         points = [self.files.vector(start)]
         if request.historic_bests:
             points += [self.files.vector(self.weights_of(k)) for k in self.lists.used(step)[:-1]]
         if request.from_pro:
-            if lists.sparse is not None:
+            if nbest.sparse is not None:
                 raise InputError(
                     "--pro-starting-point: the lists have sparse features, whose weights only "
                     "--pairwise-ranked and --batch-mira find"
                 )
             setup = mert.setup_as_mert(
-                lists,
+                nbest,
                 self.metric,
                 request.from_pro,
                 points[:1],
@@ -551,11 +553,11 @@ class _Run(Loop[_StepLists]):
                 limits=mert.constraints_of(self.names, request.active),
                 seed=self._seed(step),
             )
-            pro = find_weights(lists, self.lists.merged(step)[1], self.metric, setup)
+            pro = find_weights(nbest, self.lists.merged(step)[1], self.metric, setup)
             warn_of(pro.warnings)
             points.append(self.files.vector(self._sized(pro.weights)))
         return mert.setup_as_mert(
-            lists,
+            nbest,
             self.metric,
             self.optimizer,
             points,

@@ -110,8 +110,8 @@ def test_moses_dat(tmp_path):
                  dat[1][0], *QUICK, "--out", out)  # fmt: skip
     lists, stored = read_dat(*dat), json.loads(out.read_text())["score"]
     best = best_hypotheses(lists, read_weights_file(out).weights)
-    match, total = lists.stats[best].sum(axis=0)[:8].reshape(4, 2).T
-    length = lists.stats[best].sum(axis=0)[8]
+    match, total = lists.counted.rows[best].sum(axis=0)[:8].reshape(4, 2).T
+    length = lists.counted.rows[best].sum(axis=0)[8]
     bleu = np.exp(np.log(match / total).mean() + min(0, 1 - length / total[0]))
     assert stored == pytest.approx(bleu, abs=1e-12)
     assert printed(result) == round(100 * stored, 2)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.extensions.mert_moses.dat_files import DatLists, write_features, write_scores
+from portmert.extensions.mert_moses.dat_files import with_statistics, write_features, write_scores
 from portmert.tuner.base.errors import InputError
 
 SEGMENTS, SIZE = 45, 4
@@ -183,7 +183,7 @@ def test_moses_files_in_any_order_give_the_same_and_take_no_outcomes(tmp_path, o
     by_file = {name: [r for r in RECORDS if r["id"] == name] for name in IDS}
     lists = of_records(tmp_path, RECORDS).nbest
     stats = np.column_stack([[r["right"] for r in RECORDS], np.ones(len(RECORDS))])
-    dat = DatLists.of(lists, stats, "mean")
+    dat = with_statistics(lists, stats, "mean")
     write_features(dat, tmp_path / "features.dat")
     write_scores(dat, tmp_path / "scores.dat")
     assert len(by_file) == SEGMENTS
@@ -198,8 +198,8 @@ def test_moses_files_in_any_order_give_the_same_and_take_no_outcomes(tmp_path, o
         for n in ("", "-2")
     ]
     assert np.array_equal(pairs[0].nbest.features, pairs[1].nbest.features)
-    assert np.array_equal(pairs[0].nbest.stats, pairs[1].nbest.stats)
-    with pytest.raises(InputError, match="holds 2 statistics of mean, metric scores"):
+    assert np.array_equal(pairs[0].nbest.counted.rows, pairs[1].nbest.counted.rows)
+    with pytest.raises(InputError, match="2 statistics of mean, metric scores"):
         portmert.optimize(pairs[0], outcomes(RECORDS))
 
 

@@ -367,8 +367,8 @@ def test_edits_of_an_m2_file_are_tuned_on(system, sctype):
     config = "--scconfig=beta:0.5,max_unchanged_words:2,case:false"
     work = tune(system, f"--sctype={sctype}", config, ref=system["folder"] / "gold.m2")
     lists = read_dat([work / "run1.features.dat"], [work / "run1.scores.dat"])
-    assert lists.score_name == "M2"
-    assert lists.stats.shape[1] == 3
+    assert lists.counted.metric == "M2"
+    assert lists.counted.rows.shape[1] == 3
 
 
 def test_arguments_for_extractor_and_kbmira(system):

@@ -25,6 +25,7 @@ from ..components.features import Feature, with_features
 from ..families import names, provided
 from ..nbest import check, systems
 from ..nbest import read as files
+from ..nbest.array_lists import lists_of_arrays
 from ..nbest.findings import column_findings, direction_finding
 from ..nbest.frame_lists import FrameColumns, lists_of_frame
 from ..nbest.list_source import ListSource
@@ -42,7 +43,6 @@ from ..texts.corpus import References
 from ..texts.statistics import needs_of
 from ..weights.feature_weights import FeatureWeights, value_labels
 from . import texts
-from .known_statistics import ArrayLists, lists_of_arrays
 from .segments import ListsAsRead, Sides
 from .texts import PathLike, TextLike, text_files
 
@@ -301,6 +301,7 @@ class Lists:
         ids: Sequence[str] | None = None,
         scores: ArrayLike | None = None,
         stats: ArrayLike | None = None,
+        missing: Missing = "error",
     ) -> Lists:
         """Take features, and a score or statistics of each hypothesis, from arrays.
 
@@ -320,11 +321,13 @@ class Lists:
         stats : (S, N, K), or (H, K) with offsets
             The sufficient statistics of each hypothesis, as `metric.stats(batch)` returns them.
             `optimize` then needs the metric.
+        missing
+            What happens where a value is missing, which NaN stands for; see `Lists`.
 
         Raises
         ------
         ValueError
-            Shapes do not fit together, or values are not finite.
+            Shapes do not fit together, or values are no finite numbers.
 
         Examples
         --------
@@ -334,12 +337,21 @@ class Lists:
         >>> round(portmert.optimize(lists, optimizer="mert").score, 4)
         0.85
         """
-        nbest = lists_of_arrays(features, offsets, feature_names, scores, stats, ids)
-        return cls(in_memory=nbest)
+        may_lack = missing != "error"
+        nbest = lists_of_arrays(
+            features, offsets, feature_names, scores, stats, ids, may_lack=may_lack
+        )
+        return cls(in_memory=nbest, missing=missing)
 
     @classmethod
     @checked
-    def read_dat(cls, features_dat: Sequence[PathLike], scores_dat: Sequence[PathLike]) -> Lists:
+    def read_dat(
+        cls,
+        features_dat: Sequence[PathLike],
+        scores_dat: Sequence[PathLike],
+        *,
+        missing: Missing = "error",
+    ) -> Lists:
         """Read Moses' features.dat files, and a scores.dat file for each of them.
 
         Parameters
@@ -348,9 +360,12 @@ class Lists:
             Moses' features.dat.
         scores_dat : FILE
             Moses' scores.dat, one for each features.dat.
+        missing
+            What happens where a number is missing, which nan stands for; see `Lists`.
         """
         read = provided("portmert.counted_lists", "moses-dat")
-        return cls(in_memory=read(list(map(Path, features_dat)), list(map(Path, scores_dat))))
+        files = list(map(Path, features_dat)), list(map(Path, scores_dat))
+        return cls(in_memory=read(*files, may_lack=missing != "error"), missing=missing)
 
     @classmethod
     @checked
@@ -425,8 +440,6 @@ class Lists:
             The value of the feature for each row of `nbest`; or a function that takes the text of
             a hypothesis, as it was given, and returns it.
         """
-        if (counted := self.counted) and not counted.takes_features:
-            raise ConfigError(f"{counted.called}: no feature can be added")
         read = self._as_read
         if values is None:
             read = self._with_features(read, [feature])
@@ -446,8 +459,6 @@ class Lists:
             nbest = columns_added(nbest, {feature: column})
             read = read._replace(nbest=nbest)
             changes = {"paths": (), "in_memory": nbest}
-        if self.counted is not None:
-            changes["in_memory"] = read.nbest
         return self._with(read, **changes)
 
     def like(self, dev_lists: Lists) -> Lists:
@@ -485,12 +496,6 @@ class Lists:
     def __repr__(self) -> str:
         refs = text_files(self.refs, "references")
         return f"Lists({self.nbest.described}, references={len(refs)})"
-
-    @property
-    def counted(self) -> ArrayLists | None:
-        """The lists, if they have statistics in place of texts."""
-        lists = self.in_memory
-        return lists if isinstance(lists, ArrayLists) else None
 
     @property
     def nbest(self) -> NBest:
@@ -586,8 +591,8 @@ class Lists:
         """What looks wrong about these lists, one line each: as read, and of their columns."""
         nbest = self.nbest
         outcomes = {name: values.__getitem__ for name, values in nbest.outcomes.items()}
-        order = () if self.counted is not None else (check.length_order(nbest),)
-        lines = (*check.few_segments(len(nbest)), *order, *column_findings(nbest, outcomes))
+        order = check.length_order(nbest)
+        lines = (*check.few_segments(len(nbest)), order, *column_findings(nbest, outcomes))
         directions = map(direction_finding, outcomes)
         return tuple(filter(None, dict.fromkeys((*self.said, *lines, *directions))))
 
@@ -648,15 +653,27 @@ class Lists:
                 lists.append(read(sources[members]))
         return systems.joined_systems(lists, [name for name, _ in groups])
 
-    def metric_of(self, metric: registry.MetricLike) -> registry.MetricLike:
-        """Return the outcome of these lists that a text names; else the metric as it is.
+    def metric_of(self, metric: registry.MetricLike | None) -> registry.MetricLike:
+        """Return the outcome of these lists that a text names, or their only one for None.
+
+        Other metrics are returned as they are.
 
         Raises
         ------
         ConfigError
             The text names another metric too.
+        ValueError
+            There is none, and no outcome alone.
         """
         outcomes = self.in_memory.outcomes if isinstance(self.in_memory, NBest) else {}
+        if metric is None:
+            if len(outcomes) != 1:
+                names_of = "".join(f" {name}," for name in outcomes)
+                raise ValueError(
+                    f"give a metric;{names_of} or scores, as in Lists.from_arrays(features, "
+                    f"scores=...)"
+                )
+            return Outcome(*outcomes)
         if not isinstance(metric, str) or metric.removeprefix("-") not in outcomes:
             return metric
         if metric in names("metric"):
@@ -718,6 +735,13 @@ class Lists:
         """
         metric_references = texts.own_references(metrics)
         for metric in metrics:
+            if self.nbest.statistics is not None:
+                if len(metrics) > 1:
+                    raise ConfigError("other metrics need n-best lists with texts, not statistics")
+                list_statistics.statistics_in(self.nbest, metric)
+                continue
+            if not (metric.of_lists or self.nbest.has_texts):
+                raise InputError(f"metric {metric.name()} reads texts, and these lists have none")
             if metric.reads_references and not self.refs and not metric_references:
                 raise InputError(
                     f"metric {metric.name()} compares with references; give them too (--ref)"
@@ -792,6 +816,8 @@ class PreparedLists:
 
     def signature(self, metric: Metric) -> str:
         """Return the metric and everything else on which its score depends."""
+        if self.nbest.statistics is not None:
+            return prepare.signature(metric, self.nbest.statistics.origin)
         return self.preparation.signature(metric, self.references.offsets)
 
     def statistics(self, metric: Metric, *, lazily: bool = False) -> StatTable:

@@ -52,9 +52,8 @@ from ..search.stat_table import StatTable
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..search.weight_search import Setup
 from ..texts import corpus, statistics
-from ..texts.prepare import Preparation, depth, signature
+from ..texts.prepare import depth
 from ..weights.feature_weights import FeatureWeights, TunedOn, read_tuned_weights
-from .known_statistics import ArrayLists, in_order
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike, preparing
 
@@ -275,14 +274,12 @@ class DevLists(PreparedLists):
 
 @contextmanager
 def read_dev_lists(
-    lists: Lists, metric: Metric | None, search: Search, *, also: Sequence[Metric] = ()
+    lists: Lists, metric: Metric, search: Search, *, also: Sequence[Metric] = ()
 ) -> Iterator[DevLists]:
     """Read lists and references, and compute the statistics of the metric.
 
     Parameters
     ----------
-    metric
-        None: the mean of the scores that are in the lists.
     also
         Other metrics, checked before the search.
     """
@@ -292,16 +289,12 @@ def read_dev_lists(
         opened(search.executor),
     ):
         length_penalty = search.length_penalty
-        if lists.counted is not None:
-            yield _counted_lists(lists.counted, metric, search, also)
-            return
-        if metric is None:
-            raise ValueError(
-                "give a metric; or scores, as in Lists.from_arrays(features, scores=...)"
-            )
         if lists.strings is not None and not setup.starts:
             setup = replace(setup, starts=(lists.strings.start,))
         lists = lists.scored_by([metric, *also]).in_order()
+        is_penalised = bool(length_penalty or start.length_penalty)
+        if is_penalised and not lists.nbest.has_texts:
+            raise ConfigError("a length penalty needs lists with texts: these know no lengths")
         if length_penalty is None and start.length_penalty:
             notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
         with preparing(lists.annotator) as prepare:
@@ -318,7 +311,6 @@ def read_dev_lists(
             read_at = time.perf_counter()
             stats = read.statistics(metric)
             _describe(metric, stats, read.nbest.offsets)
-            is_penalised = bool(length_penalty or start.length_penalty)
             functions = _check_lists(lists, read, metric, setup, is_penalised=is_penalised)
             _check_columns(read.nbest, metric, stats, functions)
             alphas = start.length_penalty or None if length_penalty is None else length_penalty
@@ -335,7 +327,7 @@ def read_dev_lists(
             )
 
 
-def with_graph_strings(lists: Lists, metric: Metric | None, search: Search) -> Lists:
+def with_graph_strings(lists: Lists, metric: Metric, search: Search) -> Lists:
     """Return lists of search graphs that have what is best under the weights of their search.
 
     Other lists are returned as they are.
@@ -404,47 +396,6 @@ def _check_columns(
         warn(line)
 
 
-def _counted_lists(
-    nbest: ArrayLists, metric: Metric | None, search: Search, also: Sequence[Metric]
-) -> DevLists:
-    """Return lists whose statistics are known without texts.
-
-    Raises
-    ------
-    ConfigError
-        The search asks for what needs texts.
-    """
-    start, setup = search.setup
-    if start.length_penalty:
-        raise ConfigError(
-            f"{start.origin}: weights with a length penalty ({start.length_penalty:g}) need lists "
-            f"with texts: {nbest.called} do not know the lengths"
-        )
-    if also:
-        raise ConfigError(f"other metrics need n-best lists with texts, not {nbest.called}")
-    if search.length_penalty is not None:
-        raise ConfigError(f"a length penalty needs n-best lists with texts, not {nbest.called}")
-    nbest = in_order(nbest)
-    metric, stats = nbest.counted_by(metric)
-    warn_of(few_segments(len(nbest)))
-    _check_columns(nbest, metric, stats)
-    _describe(metric, stats, nbest.offsets)
-    return DevLists(
-        nbest,
-        nbest,
-        corpus.no_references(nbest.texts.vocabulary, len(nbest)),
-        Preparation(),
-        annotate=None,
-        metric=metric,
-        stats=stats,
-        name=signature(metric, nbest.origin),
-        setup=setup,
-        penalty=None,
-        start_alpha=0.0,
-        seconds={},
-    )
-
-
 def _describe(metric: Metric, stats: StatTable, offsets: IntArray) -> None:
     """Say of a formula's metrics their scores, and how much each moves the formula."""
     if not isinstance(metric, Formula) or len(metric.metrics) < 2 or stats.is_lazy:
@@ -487,7 +438,7 @@ def optimize(
         The n-best lists with their references, `Lists`; or the names of files.
     metric : NAME[:OPTION=VALUE,...]
         Metric to tune on, for example port or bleu:smooth=add1 (`portmert metrics` lists all); or
-        scores:FILE, or command:"PROGRAM"; in Python also an object, and None for arrays of scores.
+        scores:FILE, or command:"PROGRAM"; in Python also an object, and None for the only outcome.
     also : NAME[:OPTION=VALUE,...]
         Another metric by which the tuned weights are scored.
     samples
@@ -528,11 +479,10 @@ def optimize(
         plots.form_of(Path(plot))
     begin, how = time.perf_counter(), Search.of(search)
     dev_lists = as_lists(lists)
-    tuned_metric = None if metric is None else registry.metric(dev_lists.metric_of(metric))
+    tuned_metric = registry.metric(dev_lists.metric_of(metric))
     others = [registry.metric(dev_lists.metric_of(judge)) for judge in also]
     judges = list({judge.signature: judge for judge in others}.values())
-    if tuned_metric is not None:
-        remind(tuned_metric, also)
+    remind(tuned_metric, also)
     with using(progress=progress):
         dev_lists = with_graph_strings(dev_lists, tuned_metric, how)
     prepared = read_dev_lists(dev_lists, tuned_metric, how, also=judges)

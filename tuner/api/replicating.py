@@ -247,11 +247,6 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
     for prefix, side in (("", lists), ("test_", test)):
         if side is None:
             continue
-        if side.counted is not None:
-            raise ConfigError(
-                f"{side.counted.called} have no texts to write: give an outcome of "
-                f"Lists.from_frame, or lists with texts; optimize and crossval take them"
-            )
         if side.is_in_memory:  # `with_texts` names the texts that it writes
             continue
         files = side.paths if side.strings is None else side.strings.files
@@ -540,6 +535,7 @@ def read_test_lists(
         return None, None
     metric = dev.metric
     scorable = not metric.of_lists and (bool(lists.refs) or not metric.reads_references)
+    scorable |= lists.nbest.statistics is not None
     scorable |= isinstance(metric, Outcome) and metric.key in lists.nbest.outcomes
     read = lists.prepared([metric] if scorable else [], dev.preparation)
     _check_same_features(dev.nbest, read.nbest)

@@ -23,7 +23,7 @@ from ..base.errors import InputError, counted
 from ..base.warn import warn
 from ..texts._token_kernels import HASH_PRIME, MIX_PRIME, HashArray
 from ..weights.feature_weights import FeatureNames, columns_by_name
-from .model import NBest, SparseFeatures
+from .model import ListStatistics, NBest, SparseFeatures
 from .records import SegmentNames
 
 CHUNK = 1 << 14
@@ -44,8 +44,9 @@ class Rows(NamedTuple):
     stats : (n, K) float64, C order
     sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) float64, (n + 1,) int64
         The columns of a row ascend.
-    scores, lines, ranks : (n,) float64, (n,) int64, (n,) int32; or empty
-        The model score of each, its place in the files, its number in its segment from 1.
+    scores, lines, ranks, unlisted : (n,) float64, (n,) int64, (n,) int32, (n,) float64; or empty
+        The model score of each, its place in the files, its number in its segment from 1, and the
+        part of its score that no feature has.
     """
 
     segments: IntArray
@@ -61,6 +62,7 @@ class Rows(NamedTuple):
     scores: FloatArray
     lines: IntArray
     ranks: TokenArray
+    unlisted: FloatArray
 
 
 @dataclass
@@ -70,7 +72,7 @@ class ListArrays:
     Parameters
     ----------
     rows : Rows
-        With `scores`, without statistics and `lines`. No `ranks`: hypotheses are in their order.
+        With `scores`, without `lines`. No `ranks`: hypotheses are in their order.
     names : FeatureNames
     sparse_names : tuple of str
     has_links : bool
@@ -162,7 +164,7 @@ class Merger:
                 arrays.names,
                 arrays.sparse_names,
             )
-            self._distinct = DistinctRows(features=rows.features.shape[1])
+            self._distinct = _distinct_like(rows)
         self._sizes.append(len(rows.segments))
         self._absent_is_zero = self._absent_is_zero and arrays.absent_is_zero
         self._add_columns(arrays)
@@ -219,6 +221,8 @@ class Merger:
             ranks=rows.ranks if is_read else rows.ranks[:0],
             ids=ids,
             dropped=self._dropped if is_read else None,
+            unlisted=rows.unlisted,
+            statistics=ListStatistics(rows.stats) if rows.stats.shape[1] else None,
         )
 
     def _append(self, rows: Rows) -> None:
@@ -229,7 +233,7 @@ class Merger:
 
     def _start_again(self, rows: Rows) -> None:
         """Begin with changed rows: some may be equal now."""
-        self._distinct = DistinctRows(features=rows.features.shape[1])
+        self._distinct = _distinct_like(rows)
         self._append(rows)
 
     def _add_columns(self, arrays: ListArrays) -> None:
@@ -283,6 +287,10 @@ class Merger:
                     f"{arrays.where}: {lacks} has no feature {name}, {has} has; lists that are "
                     f"merged must come from one model; for several systems: --systems NAME,NAME"
                 )
+
+
+def _distinct_like(rows: Rows) -> DistinctRows:
+    return DistinctRows(features=rows.features.shape[1], stats=rows.stats.shape[1])
 
 
 def _ranked(rows: Rows, first_line: int) -> Rows:
@@ -360,6 +368,7 @@ def empty_rows(n: int, *, features: int, stats: int) -> Rows:
         scores=np.empty(0),
         lines=np.empty(0, dtype=np.int64),
         ranks=np.empty(0, dtype=np.int32),
+        unlisted=np.empty(0),
     )
 
 
@@ -527,7 +536,7 @@ def _reordered(rows: Rows, order: IntArray) -> Rows:
     tokens, token_offsets = rows_taken(rows.token_offsets, order)
     links, link_offsets = rows_taken(rows.link_offsets, order)
     entries, sparse_offsets = rows_taken(rows.sparse_offsets, order)
-    carried = ((name, getattr(rows, name)) for name in ("scores", "lines", "ranks"))
+    carried = ((name, getattr(rows, name)) for name in ("scores", "lines", "ranks", "unlisted"))
     return rows._replace(
         segments=rows.segments[order],
         tokens=rows.tokens[tokens],

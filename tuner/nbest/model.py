@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,24 @@ from portmert.metrics._base import (
 
 from ..base import errors, files
 from ..weights.feature_weights import MOST_SHOWN, FeatureNames, FeatureWeights
+
+
+class ListStatistics(NamedTuple):
+    """The sufficient statistics that lists have in place of texts.
+
+    Parameters
+    ----------
+    rows : (H, K) float64
+    metric
+        The name of their metric, if a file has it.
+    where, origin
+        Their names in messages, and in signatures.
+    """
+
+    rows: FloatArray
+    metric: str = ""
+    where: str = "stats"
+    origin: str = "arrays"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +80,8 @@ class NBest:
         The part of each model score that comes from no feature of the list; no search changes it.
     outcomes : mapping
         (H,) float64 by name: what others say of each hypothesis, as the scores of a file.
+    statistics : ListStatistics or None
+        Those of lists without texts.
     """
 
     texts: Texts
@@ -76,6 +97,7 @@ class NBest:
     dropped: IntArray | None = None
     unlisted: FloatArray = field(default_factory=lambda: np.empty(0))
     outcomes: Mapping[str, FloatArray] = field(default_factory=dict)
+    statistics: ListStatistics | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -84,6 +106,17 @@ class NBest:
     def names(self) -> tuple[str, ...]:
         """(S,) the ids of the segments; numbers from 0 where they have none."""
         return self.ids or tuple(map(str, range(len(self))))
+
+    @property
+    def counted(self) -> ListStatistics:
+        """The statistics of lists that have some in place of texts."""
+        assert self.statistics is not None  # noqa: S101  the caller has seen to it
+        return self.statistics
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether any hypothesis has a word."""
+        return len(self.texts.vocabulary.words) > 0 and bool(self.texts.tokens.lengths.any())
 
     @property
     def segment_of_row(self) -> IntArray:
@@ -137,7 +170,8 @@ def digest(nbest: NBest) -> str:
     content = hashlib.sha256()
     tokens = nbest.texts.tokens.alone()
     arrays = (nbest.offsets, nbest.features, tokens.values, tokens.offsets, nbest.model_scores)
-    for array in (*arrays, *nbest.outcomes.values()):
+    counts = () if nbest.statistics is None else (nbest.statistics.rows,)
+    for array in (*arrays, *counts, *nbest.outcomes.values()):
         content.update(np.ascontiguousarray(array).tobytes() + b"|")
     names = (nbest.ids, nbest.feature_names, [*nbest.outcomes], nbest.texts.vocabulary.words)
     content.update(repr(names).encode())
@@ -259,6 +293,8 @@ def taken(nbest: NBest, rows: IntArray, offsets: IntArray) -> NBest:
         sparse=sparse,
         unlisted=nbest.unlisted[rows] if nbest.unlisted.size else nbest.unlisted,
         outcomes={name: values[rows] for name, values in nbest.outcomes.items()},
+        statistics=nbest.statistics
+        and nbest.statistics._replace(rows=nbest.statistics.rows[rows]),
     )
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from portmert.metrics import _base
 from portmert.metrics._shared import flat
 
-from ..base.errors import InputError, counted
+from ..base.errors import InputError
 from ..base.warn import notice
 from .merging import ListArrays, Merger, empty_rows
-from .model import NBest
+from .model import ListStatistics, NBest
 from .readers._base import Reader
 from .readers.moses import MosesReader
 from .records import ListFile, SegmentNames, read_list
@@ -95,24 +95,39 @@ def merge(lists: Sequence[NBest]) -> NBest:
     Raises
     ------
     ValueError
-        No list, lists with different vocabularies, or of different numbers of segments.
+        No list, or lists with different vocabularies.
     InputError
-        The lists have different features.
+        The lists are of other segments, features or statistics.
     """
     if not lists:
         raise ValueError("no n-best list given")
-    vocabulary = lists[0].texts.vocabulary
-    merger = Merger()
+    first, merger = lists[0], Merger()
     for number, nbest in enumerate(lists, 1):
-        if nbest.texts.vocabulary is not vocabulary:
-            raise ValueError(f"n-best list {number} has another vocabulary than list 1")
-        if len(nbest) != len(lists[0]):
-            raise ValueError(
-                f"n-best list {number} has {counted(len(nbest), 'segment')}, list 1 has "
-                f"{len(lists[0])}"
-            )
-        merger.add(_arrays_of(nbest, f"n-best list {number}"))
-    return merger.finish(vocabulary, len(lists[0]))
+        where = f"n-best list {number}"
+        if nbest.texts.vocabulary is not first.texts.vocabulary and nbest.has_texts:
+            raise ValueError(f"{where} has another vocabulary than list 1")
+        for noun, there, here in zip(
+            ("segments", "metric", "statistics", "hidden parts"),
+            _kind(first),
+            _kind(nbest),
+            strict=True,
+        ):
+            if there != here:
+                raise InputError(
+                    f"lists that are merged must be of one text, model and metric; {noun}: "
+                    f"{there} in list 1, {here} in list {number}"
+                )
+        merger.add(_arrays_of(nbest, where))
+    merged = merger.finish(first.texts.vocabulary, len(first))
+    if first.statistics is None or merged.statistics is None:
+        return merged
+    return replace(merged, statistics=first.statistics._replace(rows=merged.statistics.rows))
+
+
+def _kind(nbest: NBest) -> tuple[int, str, int, bool]:
+    """Return what lists that are merged have in common, besides their features."""
+    stats = ListStatistics(np.empty((0, 0))) if nbest.statistics is None else nbest.statistics
+    return len(nbest), stats.metric, stats.rows.shape[1], bool(nbest.unlisted.size)
 
 
 def _arrays_of(nbest: NBest, where: str) -> ListArrays:
@@ -125,6 +140,7 @@ def _arrays_of(nbest: NBest, where: str) -> ListArrays:
         tokens=tokens.values,
         token_offsets=tokens.offsets,
         scores=nbest.model_scores,
+        unlisted=nbest.unlisted,
     )
     if nbest.texts.links is not None:
         links = flat(nbest.texts.links)
@@ -136,5 +152,7 @@ def _arrays_of(nbest: NBest, where: str) -> ListArrays:
             sparse_offsets=nbest.sparse.offsets,
         )
     sparse_names = () if nbest.sparse is None else nbest.sparse.names
+    if nbest.statistics is not None:
+        rows = rows._replace(stats=np.ascontiguousarray(nbest.statistics.rows) + 0.0)
     has_links = nbest.texts.links is not None
     return ListArrays(rows, nbest.feature_names, sparse_names, has_links, where)

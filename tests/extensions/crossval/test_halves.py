@@ -20,7 +20,9 @@ from portmert.tuner.api.lists import Lists
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.components import registry
+from portmert.tuner.components.external import Outcome
 from portmert.tuner.nbest.model import SparseFeatures, model_scores
+from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.weight_search import Setup
 from portmert.tuner.texts.groups import Groups
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -38,7 +40,8 @@ def lists_of(segments=6, scores=(0.25, 0.75)):
 
 def plan_of(segments=6, setup=SETUP, **options):
     lists = lists_of(segments).nbest
-    metric, stats = lists.counted_by(None)
+    metric = Outcome("mean")
+    stats = StatTable(np.column_stack([lists.outcomes["mean"], np.ones(2 * segments)]))
     return CrossPlan(lists, {"mean": metric}, {"mean": stats}, setup, **options)
 
 

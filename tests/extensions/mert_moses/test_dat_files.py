@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.extensions.mert_moses.dat_files import (
-    DatLists,
-    merge_dat,
-    moses_stats,
     read_dat,
+    with_statistics,
     write_features,
     write_scores,
 )
@@ -26,7 +24,8 @@ from portmert.metrics.terp import Ter
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.numbers import LARGEST
 from portmert.tuner.nbest.model import SparseFeatures, featured
-from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.read import merge, read_nbest
+from portmert.tuner.search.list_statistics import statistics_in
 from tests.oracles import nbest as oracle
 from tests.support.interrupts import must_end
 from tests.support.places import MOSES, needs
@@ -97,21 +96,21 @@ def test_ter_of_moses_is_read_in_its_hundredths(tmp_path, dtype):
             for n, row in enumerate(MOSES_TER.splitlines())
         )
         path.write_bytes(text.encode() if dtype is None or line else binary(text, dtype))
-    stats = moses_stats(read_dat(paths[:1], paths[1:]), Ter())
+    stats = statistics_in(read_dat(paths[:1], paths[1:]), Ter())
     assert stats[:2].tolist() == [[14, 18], [25, 41]]
     assert round(1 - float(Ter().score(stats.sum(axis=0))), 4) == 0.4878
 
 
 def test_messages_name_the_score_file(tmp_path):
     lists = read(tmp_path, (FEATURES, SCORES.replace("BLEU", "TER").replace("1 4", "1 0 ", 1)))
-    with pytest.raises(InputError, match=f"^{tmp_path}/s1 holds 2 statistics of TER, .* 9; give"):
-        moses_stats(lists, Bleu())
+    with pytest.raises(InputError, match=f"^{tmp_path}/s1: 2 statistics of TER, .* 9: .*; give"):
+        statistics_in(lists, Bleu())
     lists = read(tmp_path, (FEATURES, SCORES.replace("BLEU", "TER").replace("0 3", "-1 3")))
     with pytest.raises(InputError, match=f"^{tmp_path}/s1: segment 0, hypothesis 2: edits is -1"):
-        moses_stats(lists, Ter())
+        statistics_in(lists, Ter())
     lists = read(tmp_path, (FEATURES, SCORES.replace("2 BLEU", "2 NIST")))
     with pytest.raises(InputError, match=r"metric nist has .*; give the n-best lists and ref"):
-        moses_stats(lists, Nist())
+        statistics_in(lists, Nist())
 
 
 def test_faults_of_binary_files_are_placed_by_their_blocks(tmp_path):
@@ -128,7 +127,7 @@ def test_binary_files_are_read(tmp_path, dtype):
     expected = read(tmp_path, (FEATURES, SCORES))
     found = read_dat([tmp_path / "f"], [tmp_path / "s"])
     assert np.array_equal(found.features, expected.features)
-    assert np.array_equal(found.stats, expected.stats)
+    assert np.array_equal(found.counted.rows, expected.counted.rows)
     assert found.feature_names == expected.feature_names
     for cut in range(4, 90):
         (tmp_path / "s").write_bytes(binary(SCORES, dtype)[:-cut])
@@ -151,7 +150,7 @@ def rows_of(lists):
             [
                 (tuple(sorted(zip(names, features, strict=True))), tuple(stats))
                 for features, stats in zip(
-                    lists.features[span].tolist(), lists.stats[span].tolist(), strict=True
+                    lists.features[span].tolist(), lists.counted.rows[span].tolist(), strict=True
                 )
             ]
         )
@@ -161,12 +160,12 @@ def rows_of(lists):
 def test_pair_is_read(tmp_path):
     lists = read(tmp_path, (FEATURES, SCORES))
     assert lists.feature_names == (("LM0", 1), ("TM0", 2))
-    assert lists.score_name == "BLEU"
+    assert lists.counted.metric == "BLEU"
     assert lists.offsets.tolist() == [0, 2, 3]
     assert lists.features.tolist() == [[-1.5, 1, 2], [-2.5, 3, 4], [0, 0, 0]]
-    assert lists.stats.tolist() == [[1, 4], [0, 3], [5, 5]]
+    assert lists.counted.rows.tolist() == [[1, 4], [0, 3], [5, 5]]
     assert lists.features.flags.f_contiguous
-    assert lists.stats.flags.c_contiguous
+    assert lists.counted.rows.flags.c_contiguous
 
 
 @st.composite
@@ -317,7 +316,7 @@ def dat_lists(draw):
         (("LM0", 1), ("my_TM0", width - 1)) if width > 1 else (("LM0", 1),),
         sparse,
     )
-    return DatLists.of(nbest, np.array(draw(cells)).reshape(rows, width), "PORT")
+    return with_statistics(nbest, np.array(draw(cells)).reshape(rows, width), "PORT")
 
 
 def content(lists):
@@ -330,7 +329,7 @@ def content(lists):
                 name = lists.sparse.names[lists.sparse.columns[entry]]
                 sparse[name] = lists.sparse.values[entry]
         segment = int(np.searchsorted(lists.offsets, row, side="right"))
-        features, stats = lists.features[row].tolist(), lists.stats[row].tolist()
+        features, stats = lists.features[row].tolist(), lists.counted.rows[row].tolist()
         found.append((segment, features, stats, sparse))
     return found
 
@@ -344,10 +343,10 @@ def test_what_is_written_reads_back_without_duplicates(tmp_path_factory, lists):
     for row in content(lists):
         if row not in expected:
             expected.append(row)
-    for found in (read_dat([folder / "f"], [folder / "s"]), merge_dat([lists])):
+    for found in (read_dat([folder / "f"], [folder / "s"]), merge([lists])):
         assert content(found) == expected
         assert found.feature_names == lists.feature_names
-        assert found.score_name == "PORT"
+        assert found.counted.metric == "PORT"
     assert "-0 " not in (folder / "f").read_text()
 
 
@@ -372,7 +371,7 @@ def test_seven_iterations_have_as_many_hypotheses_as_moses_says():
         [MERT / f"run{k}.scores.dat.gz" for k in numbers],
     )
     assert lists.features.shape == (169370, 14)
-    assert lists.stats.shape == (169370, 9)
+    assert lists.counted.rows.shape == (169370, 9)
 
 
 @needs(MERT)
@@ -386,9 +385,9 @@ def test_features_are_those_of_the_list():
         assert {*map(tuple, ours.tolist())} == {*map(tuple, theirs.tolist())}
     text = gzip.decompress((MERT / "run1.scores.dat.gz").read_bytes()).decode()
     first = next(oracle.blocks(text))[2]
-    kept = lists.stats[: lists.offsets[1]].tolist()
+    kept = lists.counted.rows[: lists.offsets[1]].tolist()
     assert {*map(tuple, kept)} == {*map(tuple, first)}
-    assert np.all(lists.stats == np.round(lists.stats))
+    assert np.all(lists.counted.rows == np.round(lists.counted.rows))
 
 
 def test_a_long_word_costs_no_more_than_its_length(tmp_path):
@@ -401,10 +400,10 @@ def test_a_long_word_costs_no_more_than_its_length(tmp_path):
 def test_what_is_in_no_feature_stays_with_its_row(lists, data):
     rows = len(lists.features)
     hidden = data.draw(st.lists(NUMBERS, min_size=rows, max_size=rows))
-    merged = merge_dat([replace(lists, unlisted=np.array(hidden))] * 2)
+    merged = merge([replace(lists, unlisted=np.array(hidden))] * 2)
     rows = content(lists)
     firsts = [hidden[rows.index(row)] for row in content(merged)]
     assert merged.unlisted.tolist() == firsts
-    assert not merge_dat([lists, lists]).unlisted.size
+    assert not merge([lists, lists]).unlisted.size
     with pytest.raises(InputError, match="hidden parts: False and True"):
-        merge_dat([lists, replace(lists, unlisted=np.array(hidden))])
+        merge([lists, replace(lists, unlisted=np.array(hidden))])

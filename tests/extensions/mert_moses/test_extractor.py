@@ -9,12 +9,12 @@ import pytest
 
 from portmert.extensions.mert_moses import _scorer
 from portmert.extensions.mert_moses._scorer import read_scorer
-from portmert.extensions.mert_moses.dat_files import DatLists, merge_dat, read_dat, write_scores
+from portmert.extensions.mert_moses.dat_files import read_dat, with_statistics, write_scores
 from portmert.extensions.mert_moses.extractor import extract
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import InputError, PortmertError
 from portmert.tuner.components import registry
-from portmert.tuner.nbest.read import read_nbest
+from portmert.tuner.nbest.read import merge, read_nbest
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
 from tests.support.bracketed import write_trees
@@ -59,11 +59,12 @@ def test_statistics_are_those_of_portmert():
     nbest = read_nbest([LIST], vocabulary)
     batch = make_batch(nbest.texts, nbest.offsets, references)
     stats = compute_stats(registry.metric("port:alpha=0.5"), batch)
-    expected = DatLists.of(nbest, stats, "PORT")
-    assert lists.score_name == "PORT"
-    assert np.array_equal(lists.stats, expected.stats)
+    expected = with_statistics(nbest, stats, "PORT")
+    assert lists.counted.metric == "PORT"
+    assert np.array_equal(lists.counted.rows, expected.counted.rows)
     assert np.array_equal(lists.features, expected.features)
-    assert (lists.stats != np.round(lists.stats)).any()  # the order is no whole number
+    stats = lists.counted.rows
+    assert (stats != np.round(stats)).any()  # the order is no whole number
 
 
 def test_statistics_of_syntax_come_from_an_annotator(tmp_path, monkeypatch):
@@ -74,16 +75,16 @@ def test_statistics_of_syntax_come_from_an_annotator(tmp_path, monkeypatch):
     sentences += REFERENCE.read_text(encoding="utf-8").splitlines()
     annotator = write_trees(tmp_path / "trees", sentences)
     lists = lists_of("DPM", f"of:dl+1g,annotator:{annotator};log_base=10")
-    assert lists.score_name == "DPM"
-    match, hyp, ref = lists.stats[:, :3].T  # of links
+    assert lists.counted.metric == "DPM"
+    match, hyp, ref = lists.counted.rows[:, :3].T  # of links
     assert (match <= np.minimum(hyp, ref)).all()
-    assert (hyp == lists.stats[:, 4]).all()  # as many links as words
-    assert 0 < match.sum() < lists.stats[:, 3].sum()
+    assert (hyp == lists.counted.rows[:, 4]).all()  # as many links as words
+    assert 0 < match.sum() < lists.counted.rows[:, 3].sum()
 
 
 def rows_of(lists):
     """Return the set of (features, statistics) of each segment."""
-    rows = list(zip(lists.features.tolist(), lists.stats.tolist(), strict=True))
+    rows = list(zip(lists.features.tolist(), lists.counted.rows.tolist(), strict=True))
     begins, ends = lists.offsets[:-1], lists.offsets[1:]
     return [
         {(tuple(features), tuple(stats)) for features, stats in rows[begin:end]}
@@ -114,7 +115,7 @@ def test_five_runs_merged_are_the_lines_that_moses_writes(tmp_path):
         for run in range(1, 6)
     ]
     begin = max(k for k, line in enumerate(theirs) if line.startswith("SCORES_TXT_BEGIN_0 0 "))
-    write_scores(merge_dat(parts), tmp_path / "scores")
+    write_scores(merge(parts), tmp_path / "scores")
     assert sorted((tmp_path / "scores").read_text().splitlines()) == sorted(theirs[begin:])
 
 
@@ -174,15 +175,15 @@ def test_filters_that_do_wrong(monkeypatch, sctype, command, message):
 
 def test_a_filter_may_buffer():
     filtered = lists_of(filter_command="tail -n +1")
-    assert np.array_equal(filtered.stats, lists_of().stats)
+    assert np.array_equal(filtered.counted.rows, lists_of().counted.rows)
 
 
 def test_case_and_factors(changed_list, tmp_path):
-    plain = lists_of().stats
+    plain = lists_of().counted.rows
     upper = changed_list(lambda fields: [fields[0], fields[1].upper(), *fields[2:]])
-    assert not np.array_equal(lists_of(nbest=upper).stats, plain)
-    lower = lists_of("BLEU", "case:false", nbest=upper).stats
-    assert np.array_equal(lists_of("BLEU", "case:false").stats, lower)
+    assert not np.array_equal(lists_of(nbest=upper).counted.rows, plain)
+    lower = lists_of("BLEU", "case:false", nbest=upper).counted.rows
+    assert np.array_equal(lists_of("BLEU", "case:false").counted.rows, lower)
 
     def factored(text, factor):
         return " ".join(f"{word}|{factor}" for word in text.split())
@@ -200,13 +201,13 @@ def test_case_and_factors(changed_list, tmp_path):
 def test_several_metrics_are_interpolated_as_moses_does():
     def score(sctype, scconfig):
         lists, metric = lists_of(sctype, scconfig), read_scorer(sctype, scconfig).metric
-        return float(metric.score(lists.stats[lists.offsets[:-1]].sum(axis=0)))
+        return float(metric.score(lists.counted.rows[lists.offsets[:-1]].sum(axis=0)))
 
     bleu, ter = score("BLEU", "max_order:2"), score("TER", "")
     mean = score("BLEU,TER", "weights:3+1,max_order:2,case:true")
     assert mean == pytest.approx(0.75 * bleu + 0.25 * (1 - ter), abs=1e-12)
     assert score("BLEU,TER", "max_order:2") == pytest.approx((bleu + 1 - ter) / 2, abs=1e-12)
-    assert lists_of("BLEU,TER", "weights:3+1").score_name == "BLEU,TER"
+    assert lists_of("BLEU,TER", "weights:3+1").counted.metric == "BLEU,TER"
 
 
 def test_a_list_that_is_not_there_is_named():

@@ -38,7 +38,7 @@ def starts_of(*points, low=0.0, high=1.0):
 
 def search(lists, metric, starts, options=QUICK, active=(), positive=(), **more):
     optimizer = registry.optimizer("mert", options)
-    lists = replace(lists, score_name=metric.name())
+    lists = replace(lists, statistics=lists.counted._replace(metric=metric.name()))
     limits = mert.constraints_of(lists.feature_names, active, positive)
     setup = mert.setup_as_mert(lists, metric, optimizer, *starts, limits=limits, **more)
     found = find_weights(lists, StatTable(moses_stats(lists, metric)), metric, setup)
@@ -50,7 +50,7 @@ def score_of(lists, metric, weights):
     """Score the best hypotheses under weights."""
     scores = lists.features @ np.array(weights)
     best = [int(begin + np.argmax(scores[begin:end])) for begin, end in pairwise(lists.offsets)]
-    return float(metric.score(lists.stats[best].sum(axis=0)))
+    return float(metric.score(lists.counted.rows[best].sum(axis=0)))
 
 
 def test_the_score_is_that_of_the_weights_and_the_same_for_any_threads():

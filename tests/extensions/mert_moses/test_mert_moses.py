@@ -587,7 +587,7 @@ def test_each_run_says_what_the_lists_promised_and_what_was_decoded(bagged):
     folder, result = bagged
     promised = BEST.search((folder / "run1.mert.log").read_text())[2]
     lists = read_dat([folder / "run2.features.dat"], [folder / "run2.scores.dat"])
-    total = lists.stats[lists.offsets[:-1]].sum(axis=0)
+    total = lists.counted.rows[lists.offsets[:-1]].sum(axis=0)
     decoded = 100 * float(Bleu().score(total))
     said = rf"predicted {100 * float(promised):.2f}, decoded {decoded:.2f} ± \d\.\d\d"
     assert re.search(said, result.stderr)

@@ -8,8 +8,8 @@ import pytest
 import portmert
 from portmert.extensions.mert_moses.dat_files import read_dat
 from portmert.metrics._base import Vocabulary
-from portmert.tuner.api.known_statistics import Mean
 from portmert.tuner.components import registry
+from portmert.tuner.components.external import Outcome
 from portmert.tuner.nbest.feature_files import read_numbers
 from portmert.tuner.nbest.findings import (
     column_findings,
@@ -140,7 +140,7 @@ def test_slices_of_real_lists_are_let_be(moses):
     alarms = 0
     for run in range(1, 5):
         dat = read_dat([moses / f"run{run}.features.dat.gz"], [moses / f"run{run}.scores.dat.gz"])
-        scores = bleu.score(dat.stats)
+        scores = bleu.score(dat.counted.rows)
         assert np.ptp(scores) > 0.1
         for _ in range(75):
             part = rng.permutation(len(dat))[:100]
@@ -255,7 +255,7 @@ def test_slices_of_answers_and_their_judges_are_let_be(answers):
 def test_slices_of_answers_have_no_gain_by_negative_weights(answers):
     """Weights of least squares in place of a search: negative ones where judges overlap."""
     rng, alarms = np.random.default_rng(5), 0
-    metric = Mean()
+    metric = Outcome("mean")
     for run in range(300):
         nbest, right = answers[0][run % 2], answers[1][run % 2]
         part = rng.permutation(len(nbest))[:100]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import portmert
-from portmert.extensions.mert_moses.dat_files import DatLists, moses_stats
+from portmert.extensions.mert_moses.dat_files import with_statistics
 from portmert.metrics._base import Metric, Vocabulary
 from portmert.tuner import families
 from portmert.tuner.base.context import using
@@ -20,7 +20,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import best_hypotheses, featured
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.search.constraints import Constraints
-from portmert.tuner.search.list_statistics import statistics_table
+from portmert.tuner.search.list_statistics import statistics_in, statistics_table
 from portmert.tuner.search.oracle import oracle
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.weight_search import (
@@ -310,28 +310,30 @@ def dat_lists(score_name="BLEU", columns=9):
     stats[:, :8] = [1, 4, 1, 3, 1, 2, 1, 1]
     stats[:, 0] = [4, 1, 1, 4, 1, 1]
     features = np.asfortranarray(rng.normal(size=(6, 2)))
-    return DatLists.of(featured(features, np.array([0, 3, 6]), (("LM0", 2),)), stats, score_name)
+    return with_statistics(
+        featured(features, np.array([0, 3, 6]), (("LM0", 2),)), stats, score_name
+    )
 
 
 def test_dat_files_of_another_metric_are_refused():
-    with pytest.raises(
-        InputError, match=r"scores.dat holds 9 statistics of PER, metric bleu has 9"
-    ):
-        moses_stats(dat_lists("PER"), registry.metric("bleu"))
+    with pytest.raises(InputError, match=r"scores.dat: 9 statistics of PER, metric bleu has 9"):
+        statistics_in(dat_lists("PER"), registry.metric("bleu"))
 
 
 def test_impossible_statistics_of_dat_files_are_placed():
     lists = replace(dat_lists(), offsets=np.array([0, 2, 6]))
     for value, wrong in ((-1, "is negative"), (5, "is above total_1")):
-        lists.stats[5, 0] = value
+        lists.counted.rows[5, 0] = value
         said = f"segment 1, hypothesis 4: matched_1 is {value}, which {wrong}"
         with pytest.raises(InputError, match=said):
-            moses_stats(lists, registry.metric("bleu"))
+            statistics_in(lists, registry.metric("bleu"))
 
 
 def test_dat_lists_are_optimized():
     lists = dat_lists()
-    found = find_weights(lists, StatTable(lists.stats), registry.metric("bleu"), Setup(QUICK))
+    found = find_weights(
+        lists, StatTable(lists.counted.rows), registry.metric("bleu"), Setup(QUICK)
+    )
     assert found.score == found.oracle_score > found.start_score
     assert found.weights.names == (("LM0", 2),)
 
