@@ -133,7 +133,7 @@ def crossval(
     if min(splits, seeds, 1 if size is None else size) < 1:
         raise ValueError("splits, seeds and size are above 0")
     is_one = isinstance(metric, str) or not isinstance(metric, Sequence)
-    several: Sequence[Any] = [metric] if is_one else metric or [None]
+    several: Any = [metric] if is_one else metric or [None]
     metrics = registry.labelled([dev_lists.metric_of(each) for each in several])
     dev_lists = dev_lists.scored_by(metrics.values())
     choices = _choices(list(metrics), _as_list(optimizer), without, _as_list(prior))

@@ -14,7 +14,7 @@ from portmert.tuner.search.optimizers.coordinate import Coordinate
 from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 
-for name in ("portmert.tuner.api.known_statistics", "jinja2", "scipy.special", "tabulate"):
+for name in ("portmert.tuner.api.optimizing", "jinja2", "scipy.special", "tabulate"):
     importlib.import_module(name)
 
 _EACH, _ALL = np.arange(3), np.array([0, 2])

@@ -29,8 +29,8 @@ from ..nbest.array_lists import lists_of_arrays
 from ..nbest.findings import column_findings, direction_finding
 from ..nbest.frame_lists import FrameColumns, lists_of_frame
 from ..nbest.list_source import ListSource
-from ..nbest.missing import MISSING, Missing
-from ..nbest.model import NBest, best_hypotheses, columns_added
+from ..nbest.missing import MISSING, Missing, settled
+from ..nbest.model import NBest, best_hypotheses, columns_added, segments_taken
 from ..nbest.readers._base import Reader
 from ..nbest.readers._json import JsonReader, plain_record, records_file
 from ..nbest.records import Hypothesis, ListFile, SegmentNames, read_list
@@ -43,7 +43,7 @@ from ..texts.corpus import References
 from ..texts.statistics import needs_of
 from ..weights.feature_weights import FeatureWeights, value_labels
 from . import texts
-from .segments import ListsAsRead, Sides
+from .segments import Sides
 from .texts import PathLike, TextLike, text_files
 
 
@@ -440,12 +440,11 @@ class Lists:
             The value of the feature for each row of `nbest`; or a function that takes the text of
             a hypothesis, as it was given, and returns it.
         """
-        read = self._as_read
+        nbest = self.nbest
         if values is None:
-            read = self._with_features(read, [feature])
+            nbest = self._with_features(nbest, [feature])
             changes: dict[str, Any] = {"features": (*self.features, feature)}
         else:
-            nbest = self.nbest
             if callable(values):
                 values = [float(values(text)) for text in self.given]
             column = np.asarray(values, dtype=np.float64)
@@ -457,9 +456,8 @@ class Lists:
             if feature in dict(nbest.feature_names):
                 raise ValueError(f"the lists have a feature {feature} already")
             nbest = columns_added(nbest, {feature: column})
-            read = read._replace(nbest=nbest)
             changes = {"paths": (), "in_memory": nbest}
-        return self._with(read, **changes)
+        return self._with(nbest, **changes)
 
     def like(self, dev_lists: Lists) -> Lists:
         """Return these lists of a test set with the text steps of the lists tuned on.
@@ -498,20 +496,14 @@ class Lists:
         return f"Lists({self.nbest.described}, references={len(refs)})"
 
     @property
-    def nbest(self) -> NBest:
-        """The hypotheses and their features."""
-        return self._as_read.nbest
-
-    @property
     def references(self) -> References | None:
         """The references in the order of the lists, before any text step."""
-        return self._as_read.texts if self.refs else None
+        return self.nbest.beside if self.refs else None
 
     @property
     def source_lines(self) -> tuple[str, ...] | None:
         """The source text in the order of the lists."""
-        texts = self._as_read.texts
-        return None if texts is None else texts.source
+        return None if self.nbest.beside is None else self.nbest.beside.source
 
     @property
     def is_joined(self) -> bool:
@@ -519,11 +511,10 @@ class Lists:
 
         They are columns, were joined by ids, or segments may have been left out.
         """
-        read = self._as_read.texts
         named = [*text_files(self.refs, "references"), *([self.source] if self.source else [])]
         has_columns = any(file_key(name)[1] for name in named if isinstance(name, Path | str))
         is_cut = self.is_in_memory or self.may_lack or has_columns
-        return is_cut or (read is not None and read.ids is not None)
+        return is_cut or (self.nbest.beside is not None and self.nbest.beside.ids is not None)
 
     @property
     def may_lack(self) -> bool:
@@ -599,19 +590,19 @@ class Lists:
     @property
     def said(self) -> Warnings:
         """The warnings that reading them gave."""
-        _ = self._as_read
+        _ = self.nbest
         said: Warnings = self.__dict__["_said"]
         return said
 
     @cached_property
-    def _as_read(self) -> ListsAsRead:
-        """What was read; the warnings that it gave are kept for the results."""
-        with collected_warnings() as said:
-            read = self._read()
+    def nbest(self) -> NBest:
+        """The hypotheses, their features and the texts beside them."""
+        with collected_warnings() as said:  # they are kept for the results
+            nbest = self._read()
         self.__dict__["_said"] = said
-        return read
+        return nbest
 
-    def _read(self) -> ListsAsRead:
+    def _read(self) -> NBest:
         """Read lists and references and bring the texts into the order of the lists."""
         sides = Sides.of(self.refs, self.source, self.ref_links, ids=self.ids)
         vocabulary = Vocabulary()
@@ -623,13 +614,12 @@ class Lists:
         names = sides.names(references, drop=self.may_lack)
         free = references is None or names.in_references or self.may_lack or not sides.refs
         nbest = self._merged(vocabulary, None if free else len(references or ()), names)
-        read = sides.matched(nbest, references, names)
-        read = self._with_features(read, self.features)
+        nbest = self._with_features(sides.matched(nbest, references, names), self.features)
         if self.missing is not None and self.may_lack:
-            read = read.settled(self.missing, self.wanted)
-        if read.texts is not None and read.texts.source_lengths is not None:
-            check.check_links(read.nbest, read.texts.source_lengths)
-        return read
+            nbest, _ = settled(nbest, self.missing, self.wanted)
+        if nbest.beside is not None and nbest.beside.source_lengths is not None:
+            check.check_links(nbest, nbest.beside.source_lengths)
+        return nbest
 
     def _merged(self, vocabulary: Vocabulary, count: int | None, names: SegmentNames) -> NBest:
         """Return the lists as they stand in the files."""
@@ -668,10 +658,10 @@ class Lists:
         outcomes = self.in_memory.outcomes if isinstance(self.in_memory, NBest) else {}
         if metric is None:
             if len(outcomes) != 1:
-                names_of = "".join(f" {name}," for name in outcomes)
+                some = f"an outcome ({', '.join(outcomes)})" if outcomes else "scores"
                 raise ValueError(
-                    f"give a metric;{names_of} or scores, as in Lists.from_arrays(features, "
-                    f"scores=...)"
+                    f"give a metric; or {some}, as in Lists.from_arrays(features, scores=...); "
+                    f"stats need the metric that they are of"
                 )
             return Outcome(*outcomes)
         if not isinstance(metric, str) or metric.removeprefix("-") not in outcomes:
@@ -693,11 +683,10 @@ class Lists:
         nbest = with_outcomes(self.nbest, outside, drop=self.may_lack)
         if nbest is self.nbest:
             return self
-        read = self._as_read._replace(nbest=nbest)
         with collected_warnings() as said:
             if self.missing is not None and self.may_lack:
-                read = read.settled(self.missing, None)
-        scored = self._with(read)
+                nbest, _ = settled(nbest, self.missing)
+        scored = self._with(nbest)
         scored.__dict__["_said"].update(said)
         scored.__dict__["_said"].left_out.update(said.left_out)
         return scored
@@ -707,24 +696,23 @@ class Lists:
         ids = self.nbest.ids
         if ids is None or unordered(ids) is None:
             return self
-        return self._with(self._as_read.take(in_natural_order(ids)))
+        return self._with(segments_taken(self.nbest, np.array(in_natural_order(ids))))
 
-    def _with(self, read: ListsAsRead, **changes: Any) -> Lists:
+    def _with(self, nbest: NBest, **changes: Any) -> Lists:
         changed = replace(self, origin=self.origin or self, **changes)
-        changed.__dict__.update(_as_read=read, _said=self.said.copied())
+        changed.__dict__.update(nbest=nbest, _said=self.said.copied())
         return changed
 
-    def _with_features(self, read: ListsAsRead, features: Sequence[str]) -> ListsAsRead:
+    def _with_features(self, nbest: NBest, features: Sequence[str]) -> NBest:
         """Return the lists with features."""
-        source = None if read.texts is None else read.texts.source
-        nbest = with_features(
-            read.nbest,
+        source = None if nbest.beside is None else nbest.beside.source
+        return with_features(
+            nbest,
             features,
             preparation=prepare.Preparation(self.pipeline),
             source_lengths=None if source is None else corpus.token_counts(source),
             drop=self.may_lack,
         )
-        return read._replace(nbest=nbest)
 
     def prepared(
         self, metrics: Sequence[Metric], preparation: prepare.Preparation
@@ -741,7 +729,11 @@ class Lists:
                 list_statistics.statistics_in(self.nbest, metric)
                 continue
             if not (metric.of_lists or self.nbest.has_texts):
-                raise InputError(f"metric {metric.name()} reads texts, and these lists have none")
+                outcomes = f"; give one of their outcomes: {', '.join(self.nbest.outcomes)}"
+                raise InputError(
+                    f"metric {metric.name()} reads texts, and these lists have none"
+                    f"{outcomes * bool(self.nbest.outcomes)}"
+                )
             if metric.reads_references and not self.refs and not metric_references:
                 raise InputError(
                     f"metric {metric.name()} compares with references; give them too (--ref)"

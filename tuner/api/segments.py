@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from portmert.metrics._base import Vocabulary
 
 from ..base.errors import InputError, counted
 from ..base.files import Lines, TextFile, called, read_lines
-from ..nbest.missing import Missing, settled
 from ..nbest.model import NBest, segments_taken
 from ..nbest.records import SegmentNames
 from ..texts import corpus, joining
@@ -22,29 +20,6 @@ from ..texts.joining import positions
 from .texts import PathLike, TextLike, text_file, text_files
 
 LISTS = "the n-best lists"
-
-
-class ListsAsRead(NamedTuple):
-    """Lists and the texts beside them, in one order and in memory; before any text step.
-
-    `texts` has references and source. If there is a source alone, its references are empty.
-    """
-
-    nbest: NBest
-    texts: References | None
-
-    def take(self, order: Sequence[int]) -> ListsAsRead:
-        """Return some segments, in the given order."""
-        nbest = segments_taken(self.nbest, np.array(order))
-        return ListsAsRead(nbest, None if self.texts is None else self.texts.take(order))
-
-    def settled(self, rule: Missing, wanted: Sequence[str] | None) -> ListsAsRead:
-        """Return the lists without missing values, see `missing.settled`."""
-        nbest, left = settled(self.nbest, rule, wanted)
-        texts = self.texts
-        if texts is not None and len(left) < len(self.nbest):
-            texts = texts.take(left.tolist())
-        return ListsAsRead(nbest, texts)
 
 
 @dataclass(frozen=True)
@@ -108,10 +83,8 @@ class Sides:
         number_of_id = {name: number for number, name in enumerate(references.ids)}
         return SegmentNames(number_of_id, called(self._first), strict=self.ids, drop=drop)
 
-    def matched(
-        self, nbest: NBest, references: References | None, names: SegmentNames
-    ) -> ListsAsRead:
-        """Return lists and references of the same segments, in the order of the lists.
+    def matched(self, nbest: NBest, references: References | None, names: SegmentNames) -> NBest:
+        """Return lists with the texts beside them, of the same segments in one order.
 
         Raises
         ------
@@ -121,7 +94,7 @@ class Sides:
         if references is None:
             if names.failed:
                 joining.warn_left_out(list(names.failed), LISTS, names.failed)
-            return ListsAsRead(_with_names(nbest, names), None)
+            return _with_names(nbest, names)
         if references.ids is None and joining.begin_with_ids(
             Lines(called(self._first), read_lines(joining.opened(self._first))), nbest.names
         ):
@@ -142,9 +115,7 @@ class Sides:
         return (*self.refs, self.source or "")[0]
 
 
-def _matched(
-    nbest: NBest, references: References, names: SegmentNames, text: TextFile
-) -> ListsAsRead:
+def _matched(nbest: NBest, references: References, names: SegmentNames, text: TextFile) -> NBest:
     """See `Sides.matched`; `text` is the first of the texts."""
     here = _names_here(nbest, names)
     if references.ids is None or (nbest.ids is None and set(here).isdisjoint(references.ids)):
@@ -156,7 +127,7 @@ def _matched(
     left_out |= names.failed
     if left_out:
         joining.warn_left_out(list(left_out), LISTS, left_out)
-    return ListsAsRead(nbest, joined)
+    return replace(nbest, beside=joined)
 
 
 def _names_here(nbest: NBest, names: SegmentNames) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from portmert.metrics._base import (
 )
 
 from ..base import errors, files
+from ..texts.corpus import References
 from ..weights.feature_weights import MOST_SHOWN, FeatureNames, FeatureWeights
 
 
@@ -82,6 +83,9 @@ class NBest:
         (H,) float64 by name: what others say of each hypothesis, as the scores of a file.
     statistics : ListStatistics or None
         Those of lists without texts.
+    beside : References or None
+        References and source of the segments, before any text step. If there is a source alone,
+        its references are empty.
     """
 
     texts: Texts
@@ -98,6 +102,7 @@ class NBest:
     unlisted: FloatArray = field(default_factory=lambda: np.empty(0))
     outcomes: Mapping[str, FloatArray] = field(default_factory=dict)
     statistics: ListStatistics | None = None
+    beside: References | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -328,6 +333,7 @@ def _taken_of(nbest: NBest, rows: IntArray, offsets: IntArray, segments: IntArra
         ranks=nbest.ranks[rows] if len(nbest.ranks) else nbest.ranks,
         ids=None if nbest.ids is None else tuple(nbest.ids[number] for number in segments),
         dropped=dropped,
+        beside=nbest.beside and nbest.beside.take(segments.tolist()),
     )
 
 

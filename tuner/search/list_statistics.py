@@ -79,7 +79,7 @@ def statistics_in(nbest: NBest, metric: Metric) -> FloatArray:
         is_named = theirs == metric.name() or "," in theirs  # a mean of several has no such name
         another = "" if is_named or not name else f"--metric {theirs}, or "
         raise InputError(
-            f"{where}: {counted(width, 'statistic')}{' of' * bool(name)} {name}, metric "
+            f"{where}: {counted(width, 'statistic')}{f' of {name}' if name else ''}, metric "
             f"{metric.name()} has {len(metric.stat_names)}: {', '.join(metric.stat_names)}; give "
             f"{another}the n-best lists and references in their place"
         )

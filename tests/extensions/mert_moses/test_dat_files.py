@@ -405,5 +405,5 @@ def test_what_is_in_no_feature_stays_with_its_row(lists, data):
     firsts = [hidden[rows.index(row)] for row in content(merged)]
     assert merged.unlisted.tolist() == firsts
     assert not merge([lists, lists]).unlisted.size
-    with pytest.raises(InputError, match="hidden parts: False and True"):
+    with pytest.raises(InputError, match="hidden parts: False in list 1, True in"):
         merge([lists, replace(lists, unlisted=np.array(hidden))])
