@@ -16,7 +16,7 @@ from portmert.tuner.commands._options_of_functions import options
 @_groups.metric("tuner.api.optimizing.optimize", help="The metric of scores.dat, as bleu.")
 @options(
     "tuner.api.lists.Lists.read_dat",
-    "features_dat--features-dat scores_dat--scores-dat",
+    "features_dat--features-dat scores_dat--scores-dat missing",
 )
 @_groups.search
 @_groups.bootstrap
@@ -24,7 +24,13 @@ from portmert.tuner.commands._options_of_functions import options
 @_groups.executor
 @_outputs.json_option
 def command(
-    *, features_dat: Any, scores_dat: Any, out: Path, json_out: Path | None, **values: Any
+    *,
+    features_dat: Any,
+    scores_dat: Any,
+    missing: Any,
+    out: Path,
+    json_out: Path | None,
+    **values: Any,
 ) -> None:
     """Find weights from features.dat and scores.dat.
 
@@ -37,6 +43,6 @@ def command(
     _outputs.announce_compiling()
     _outputs.check_outputs(out, json_out)
     _groups.take_search(values)
-    lists = portmert.Lists.read_dat(features_dat, scores_dat)
+    lists = portmert.Lists.read_dat(features_dat, scores_dat, missing=missing)
     optimized = portmert.optimize(lists, **values)
     _outputs.show_weights(optimized, out, json_out)

@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import subprocess
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import portmert
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import collected_warnings
+from portmert.tuner.components.external import Outcome
 
 SEGMENTS, SIZE = 40, 4
 RULES = ("drop", "segment", "impute")
@@ -123,6 +125,56 @@ def test_every_door_does_the_same_by_each_rule_in_any_order(tmp_path, metric, ru
     assert len(names) == (SEGMENTS - 4 if rule == "segment" else SEGMENTS)
     indicators = [name for name in columns if name.endswith(".missing")]
     assert indicators == (["judge.missing", "rm.missing"] if rule == "impute" else [])
+
+
+def moses_files(folder, features, offsets, right):
+    texts = {"FEATURES": "", "SCORES": ""}
+    tables = (features, "2 judge rm"), (np.c_[right, right * 0 + 1], "2 right")
+    for n, (begin, end) in enumerate(pairwise(offsets)):
+        for kind, (table, head) in zip(texts, tables, strict=True):
+            lines = "".join(f"{' '.join(map(repr, row))}\n" for row in table[begin:end].tolist())
+            begin_line = f"{kind}_TXT_BEGIN_0 {n} {end - begin} {head}\n"
+            texts[kind] += f"{begin_line}{lines}{kind}_TXT_END_0\n"
+    paths = [folder / kind for kind in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text)
+    return paths[:1], paths[1:]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_arrays_and_files_of_moses_may_lack_values_too(tmp_path, rule):
+    records = [{**record, "text": "t"} for record in RECORDS]
+    nan = [[x if x is not None else np.nan for x in r["features"].values()] for r in records]
+    features = np.array(nan)
+    right = np.array([np.nan if r["right"] is None else r["right"] for r in records])
+    offsets, names = np.arange(SEGMENTS + 1) * SIZE, ["judge", "rm"]
+    arrays = {"feature_names": names, "ids": [f"q{n}" for n in range(1, SEGMENTS + 1)]}
+    stats = np.column_stack([right, np.ones(len(right))])
+    frame = {
+        "q": [record["id"] for record in records],
+        "right": [record["right"] for record in records],
+        "judge": features[:, 0],
+        "rm": features[:, 1],
+    }
+    files = moses_files(tmp_path, features, offsets, right)
+    found = [
+        portmert.Lists.from_frame(
+            frame, segment="q", features=names, outcomes=["right"], missing=rule
+        ),
+        portmert.Lists.from_arrays(features, offsets, scores=right, missing=rule, **arrays),
+        portmert.Lists.from_arrays(features, offsets, stats=stats, missing=rule, **arrays),
+        portmert.Lists.read_dat(*files, missing=rule),
+    ]
+    (names, columns), *others = map(table_of, found)
+    assert all(table == columns for _, table in others)
+    assert others[0][0] == others[1][0] == names
+    metrics = [None, None, Outcome("right"), Outcome("right")]
+    scores = [tuned(*pair).score for pair in zip(found, metrics, strict=True)]
+    assert len(set(scores)) == 1
+    with pytest.raises(ValueError, match=r"must be finite; say what to do: .*missing drop"):
+        portmert.Lists.from_arrays(features, offsets, scores=right)
+    with pytest.raises(InputError, match=r"nan in the numbers.*missing drop"):
+        portmert.Lists.read_dat(*files)
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import portmert
-from portmert.extensions.mert_moses.dat_files import with_statistics, write_features, write_scores
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.components.external import Outcome
 
 SEGMENTS, SIZE = 45, 4
 IDS = [f"q{n}" for n in range(1, SEGMENTS + 1)]
@@ -21,16 +21,20 @@ def records_of(seed=1):
             "id": name,
             "index": k,
             "text": f"t{name} {k}",
-            "features": {"a": float(rng.integers(9)), "b": float(rng.integers(7))},
+            "features": {
+                "a": float(rng.integers(9)),
+                "b": float(rng.integers(7)),
+                "place": -float(k),
+            },
         }
         for name in IDS
         for k in range(SIZE)
-    ]
+    ]  # fmt: skip
 
 
 def with_right(records):
     for record in records:
-        a, b = record["features"].values()
+        a, b, *_ = record["features"].values()
         record["right"] = float((2 * a - b > 8) ^ (record["index"] * a == 6))
     return records
 
@@ -71,7 +75,53 @@ def of_frame(_, records):
     )
 
 
-DOORS = {"file": of_file, "records": of_records, "arrays": of_arrays, "frame": of_frame}
+def of_graphs(folder, records):
+    """Graphs whose best strings stand in the order of their numbers."""
+    graphs = {}
+    for record in records:
+        graphs.setdefault(record["id"], []).append(record)
+    names = [*records[0]["features"]]
+    lines = []
+    for name, arcs in graphs.items():
+        rules = [x for n, r in enumerate(arcs, 1) for x in (n, f"[X] ||| x ||| {r['text']}")]
+        edges = [
+            {"rule": n, "feats": [x for pair in enumerate(r["features"].values()) for x in pair]}
+            for n, r in enumerate(arcs, 1)
+        ]
+        node = {"in_edges": [*range(len(arcs))]}
+        graph = {"rules": rules, "features": names, "edges": edges, "node": node}
+        lines.append(f"{name}\n{json.dumps(graph)}\n\n")
+    path = folder / f"graphs{random.Random(str(records)).random()}"
+    path.write_text("".join(lines))
+    return portmert.Lists.from_graphs(path, {**dict.fromkeys(names, 0.0), "place": 1.0})
+
+
+def of_dat(folder, records):
+    """Moses' files, whose segments are numbers, with the outcomes as statistics."""
+    texts = {"FEATURES": "", "SCORES": ""}
+    names = [*records[0]["features"]]
+    for name in dict.fromkeys(record["id"] for record in records):
+        rows = sorted((r for r in records if r["id"] == name), key=lambda r: r["index"])
+        tables = [[*r["features"].values()] for r in rows], [[r["right"], 1.0] for r in rows]
+        columns = f"{len(names)} {' '.join(names)}", "2 scores"
+        for kind, table, head in zip(texts, tables, columns, strict=True):
+            number = int("".join(filter(str.isdecimal, name))) - 1
+            lines = "".join(f"{' '.join(map(repr, row))}\n" for row in table)
+            begin = f"{kind}_TXT_BEGIN_0 {number} {len(rows)} {head}\n"
+            texts[kind] += f"{begin}{lines}{kind}_TXT_END_0\n"
+    paths = [folder / f"{kind}{random.Random(str(records)).random()}" for kind in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text)
+    return portmert.Lists.read_dat(paths[:1], paths[1:])
+
+
+DOORS = {
+    "file": of_file, "records": of_records, "arrays": of_arrays, "frame": of_frame,
+    "graphs": of_graphs,
+}  # fmt: skip
+ALL_DOORS = {**DOORS, "dat": of_dat}
+KNOWN = Outcome("scores")
+"""The metric of the statistics that Moses' files have."""
 
 
 @pytest.fixture
@@ -88,7 +138,8 @@ def outcomes(tmp_path):
 
 def tuned(lists, metric):
     """The score, and the file of weights without the name of the metric."""
-    optimized = portmert.optimize(lists, metric, optimizer="mert:restarts=1")
+    start = {name: 1.0 for name, _ in lists.nbest.feature_names}
+    optimized = portmert.optimize(lists, metric, weights=start, optimizer="mert:restarts=1")
     content = json.loads(optimized.to_json())
     assert content.pop("metric")
     return optimized.score, json.dumps(content)
@@ -101,6 +152,26 @@ def expected(tmp_path_factory):
     result = tuned(of_file(folder, RECORDS), f"scores:{folder / 'right'}")
     assert result[0] > np.mean([record["right"] for record in RECORDS]) + 0.1
     return result
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_arrays_and_files_of_moses_in_any_order_give_the_same_weights(tmp_path, expected, seed):
+    records = shuffled(RECORDS, seed)
+    ids = list(dict.fromkeys(record["id"] for record in records))
+    by_rank = sorted(records, key=lambda record: (ids.index(record["id"]), record["index"]))
+    nbest = of_arrays(tmp_path, records).nbest
+    options = {"feature_names": ["a", "b", "place"], "ids": ids}
+    right = [record["right"] for record in by_rank]
+    data = nbest.features, nbest.offsets
+    of_scores = portmert.Lists.from_arrays(*data, scores=right, **options)
+    stats = np.column_stack([right, np.ones(len(right))])
+    of_stats = portmert.Lists.from_arrays(*data, stats=stats, **options)
+    assert tuned(of_scores, None) == tuned(of_stats, KNOWN) == expected
+    score, text = tuned(of_dat(tmp_path, records), KNOWN)
+    assert score == expected[0]
+    of_moses, others = json.loads(text), json.loads(expected[1])
+    assert of_moses.pop("data") != others.pop("data")  # the ids are numbers
+    assert of_moses == others
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -179,28 +250,16 @@ def test_one_id_of_two_lattices_is_refused(tmp_path):
         _ = lattices(tmp_path, ["q1", "q2", "q1"]).nbest
 
 
-def test_moses_files_in_any_order_give_the_same_and_take_no_outcomes(tmp_path, outcomes):
-    by_file = {name: [r for r in RECORDS if r["id"] == name] for name in IDS}
-    lists = of_records(tmp_path, RECORDS).nbest
-    stats = np.column_stack([[r["right"] for r in RECORDS], np.ones(len(RECORDS))])
-    dat = with_statistics(lists, stats, "mean")
-    write_features(dat, tmp_path / "features.dat")
-    write_scores(dat, tmp_path / "scores.dat")
-    assert len(by_file) == SEGMENTS
-    for kind in ("features", "scores"):
-        text = (tmp_path / f"{kind}.dat").read_text()
-        blocks = text.split(f"{kind.upper()}_TXT_END_0\n")[:-1]
-        random.Random(1).shuffle(blocks)
-        again = "".join(f"{block}{kind.upper()}_TXT_END_0\n" for block in blocks)
-        (tmp_path / f"{kind}-2.dat").write_text(again)
-    pairs = [
-        portmert.Lists.read_dat([tmp_path / f"features{n}.dat"], [tmp_path / f"scores{n}.dat"])
-        for n in ("", "-2")
-    ]
-    assert np.array_equal(pairs[0].nbest.features, pairs[1].nbest.features)
-    assert np.array_equal(pairs[0].nbest.counted.rows, pairs[1].nbest.counted.rows)
-    with pytest.raises(InputError, match="2 statistics of mean, metric scores"):
-        portmert.optimize(pairs[0], outcomes(RECORDS))
+def test_lists_without_texts_refuse_what_needs_some(tmp_path):
+    lists = of_dat(tmp_path, RECORDS)
+    for fault, call in {
+        "2 statistics of scores, metric ter has 2": lambda: portmert.optimize(lists, "ter"),
+        "need n-best lists with texts": lambda: portmert.optimize(lists, KNOWN, also=["chrf"]),
+        "these lists have no texts": lambda: lists.with_feature("length"),
+        "needs lists with texts": lambda: portmert.optimize(lists, KNOWN, length_penalty=1.0),
+    }.items():
+        with pytest.raises(portmert.PortmertError, match=fault):
+            call()
 
 
 def test_a_metric_serves_several_lists_and_is_never_changed(tmp_path, outcomes, expected):
@@ -221,7 +280,7 @@ def with_features(records, **functions):
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", ALL_DOORS)
 def test_copies_and_leaks_are_told_through_every_door(tmp_path, outcomes, door, seed):
     records = with_features(
         shuffled(RECORDS, seed),
@@ -229,8 +288,9 @@ def test_copies_and_leaks_are_told_through_every_door(tmp_path, outcomes, door, 
         leak=lambda r: 2 * r["right"] - 1,
         flat=lambda r: float(r["id"][1:]),
     )
-    lists = DOORS[door](tmp_path, records)
-    found = portmert.optimize(lists, outcomes(RECORDS), optimizer="mert:restarts=1")
+    lists = ALL_DOORS[door](tmp_path, records)
+    metric = KNOWN if door == "dat" else outcomes(RECORDS)
+    found = portmert.optimize(lists, metric, optimizer="mert:restarts=1")
     said = "\n".join(found.warnings)
     assert "feature copy is a copy of a" in said
     assert "feature leak orders 100.0 % of pairs of hypotheses as scores does" in said
@@ -238,24 +298,26 @@ def test_copies_and_leaks_are_told_through_every_door(tmp_path, outcomes, door, 
     assert "is a copy of" in "\n".join(lists.findings)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", ALL_DOORS)
 def test_another_sign_or_scale_in_use_is_told_through_every_door(tmp_path, outcomes, door):
     found = portmert.optimize(of_records(tmp_path, RECORDS), outcomes(RECORDS))
-    assert not portmert.rerank(DOORS[door](tmp_path, RECORDS), found).warnings
-    changed = [
-        {**r, "features": {"a": -r["features"]["a"], "b": r["features"]["b"] / 2.3}}
-        for r in RECORDS
-    ]
-    said = "\n".join(portmert.rerank(DOORS[door](tmp_path, changed), found).warnings)
+    assert not portmert.rerank(ALL_DOORS[door](tmp_path, RECORDS), found).warnings
+    changed = with_features(
+        RECORDS, a=lambda r: -r["features"]["a"], b=lambda r: r["features"]["b"] / 2.3
+    )
+    said = "\n".join(portmert.rerank(ALL_DOORS[door](tmp_path, changed), found).warnings)
     assert "feature a has another sign than in tuning" in said
     assert "feature b varies 0.435 times as much as in tuning" in said
 
 
-@pytest.mark.parametrize("test_door", [name for name in DOORS if name != "arrays"])
+@pytest.mark.parametrize("test_door", ALL_DOORS)
 def test_segments_tuned_on_are_told_whatever_the_doors(tmp_path, outcomes, test_door):
     renamed = [{**r, "id": f"x{r['id']}"} for r in RECORDS]
-    other = [{**r, "id": f"y{r['id']}", "text": f"other {r['text']}"} for r in records_of(seed=2)]
-    tests = DOORS[test_door](tmp_path, shuffled([*renamed[: 9 * SIZE], *other], 1))
+    other = [
+        {**r, "id": f"y{9 + int(r['id'][1:])}", "text": f"other {r['text']}"}
+        for r in with_right(records_of(seed=2))
+    ]
+    tests = ALL_DOORS[test_door](tmp_path, shuffled([*renamed[: 9 * SIZE], *other], 1))
     run = portmert.rerank_tune(
         of_records(tmp_path, RECORDS), outcomes(RECORDS), test=tests, replicas=1,
         optimizer="mert:restarts=1",

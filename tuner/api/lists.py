@@ -350,7 +350,7 @@ class Lists:
         features_dat: Sequence[PathLike],
         scores_dat: Sequence[PathLike],
         *,
-        missing: Missing = "error",
+        missing: Literal["error", "drop", "segment", "impute"] = "error",
     ) -> Lists:
         """Read Moses' features.dat files, and a scores.dat file for each of them.
 
@@ -361,7 +361,8 @@ class Lists:
         scores_dat : FILE
             Moses' scores.dat, one for each features.dat.
         missing
-            What happens where a number is missing, which nan stands for; see `Lists`.
+            What becomes of hypotheses with nan for a number: an `error`; `drop` them; leave out
+            their whole `segment`; or `impute` a feature, as in lists.
         """
         read = provided("portmert.counted_lists", "moses-dat")
         files = list(map(Path, features_dat)), list(map(Path, scores_dat))

@@ -27,7 +27,7 @@ from ..base.files import text_digest, write_text
 from ..base.threads import Team
 from ..base.warn import collected_notices, left_out_so_far, notice, warn, warn_of, warnings_so_far
 from ..components import registry
-from ..components.external import Outcome
+from ..components.external import Outcome, scores_in
 from ..components.features import Feature
 from ..components.registry import MetricLike
 from ..evaluation.comparison.choices import EQUAL, SINGLE, START
@@ -535,7 +535,7 @@ def read_test_lists(
         return None, None
     metric = dev.metric
     scorable = not metric.of_lists and (bool(lists.refs) or not metric.reads_references)
-    scorable |= lists.nbest.statistics is not None
+    scorable |= lists.nbest.statistics is not None and not scores_in([metric])
     scorable |= isinstance(metric, Outcome) and metric.key in lists.nbest.outcomes
     read = lists.prepared([metric] if scorable else [], dev.preparation)
     _check_same_features(dev.nbest, read.nbest)

@@ -62,10 +62,17 @@ class FeatureInputs:
     source_lengths: corpus.IntegerArray | None = None
     drop: bool = False
 
+    @property
+    def texts(self) -> Texts:
+        """The hypotheses as they stand in the lists."""
+        if not self.nbest.has_texts:
+            raise InputError("it needs texts, and these lists have no texts")
+        return self.nbest.texts
+
     @cached_property
     def scored(self) -> Texts:
         """The hypotheses after text steps, without annotations."""
-        return self.preparation.lazily(self.nbest.texts)[0]
+        return self.preparation.lazily(self.texts)[0]
 
     def metric(self, text: str) -> Metric:
         """Return a metric that compares tokens alone.
@@ -91,7 +98,7 @@ class FeatureInputs:
 def _length(inputs: FeatureInputs, argument: str) -> FloatArray:
     """Return the number of tokens of each hypothesis, as it stands in the list."""
     _only("length", argument)
-    return inputs.nbest.texts.tokens.lengths.astype(np.float64)
+    return inputs.texts.tokens.lengths.astype(np.float64)
 
 
 def _ratio(inputs: FeatureInputs, argument: str) -> FloatArray:
@@ -100,7 +107,7 @@ def _ratio(inputs: FeatureInputs, argument: str) -> FloatArray:
     The two differ in scale, and weights tuned with one are wrong for the other. So users must name
     the one they mean.
     """
-    lengths, offsets = inputs.nbest.texts.tokens.lengths.astype(np.float64), inputs.nbest.offsets
+    lengths, offsets = inputs.texts.tokens.lengths.astype(np.float64), inputs.nbest.offsets
     counts = np.diff(offsets)
     if argument == "list":
         by = np.add.reduceat(lengths, offsets[:-1]) / counts

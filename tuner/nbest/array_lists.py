@@ -111,7 +111,7 @@ def _check_shape(
 
 
 def _numbers(name: str, array: Any, may_lack: bool) -> FloatArray:
-    values = np.asarray(array, dtype=np.float64)
+    values = np.asarray(array, dtype=np.float64) + 0.0  # no -0.0
     if not np.isfinite(values).all() and not (may_lack and not np.isinf(values).any()):
         advice = "" if may_lack else f"; {ADVICE}" * bool(np.isnan(values).any())
         raise ValueError(f"{name} must be finite{advice}")

@@ -84,6 +84,8 @@ def settled(
     columns |= zip(value_labels(nbest.feature_names), nbest.features.T, strict=True)
     lacks = {name: np.isnan(column) for name, column in columns.items()}
     lacks["a text"] = np.isnan(nbest.model_scores)
+    if nbest.statistics is not None:
+        lacks["a statistic"] = np.isnan(nbest.statistics.rows.sum(axis=1))
     is_out = np.any([*lacks.values()], axis=0)
     if not is_out.any():
         return nbest, np.arange(len(nbest))
