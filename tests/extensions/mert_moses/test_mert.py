@@ -11,10 +11,11 @@ from portmert.extensions.mert_moses import mert
 from portmert.extensions.mert_moses._mert_folder import StepFolder
 from portmert.extensions.mert_moses._program import number
 from portmert.extensions.mert_moses._scorer import read_scorer
-from portmert.extensions.mert_moses.dat_files import moses_stats, read_dat
+from portmert.extensions.mert_moses.dat_files import read_dat
 from portmert.extensions.mert_moses.extractor import extract
 from portmert.tuner.base.errors import InputError, StateError
 from portmert.tuner.components import registry
+from portmert.tuner.search.list_statistics import statistics_in
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.weight_search import find_weights
 from tests.support.places import INVENTED, SHARED, needs
@@ -41,7 +42,7 @@ def search(lists, metric, starts, options=QUICK, active=(), positive=(), **more)
     lists = replace(lists, statistics=lists.counted._replace(metric=metric.name()))
     limits = mert.constraints_of(lists.feature_names, active, positive)
     setup = mert.setup_as_mert(lists, metric, optimizer, *starts, limits=limits, **more)
-    found = find_weights(lists, StatTable(moses_stats(lists, metric)), metric, setup)
+    found = find_weights(lists, StatTable(statistics_in(lists, metric)), metric, setup)
     weights = found.weights if active else mert.sized(found.weights, lists.feature_names)
     return weights.vector(lists.feature_names), found.score
 
