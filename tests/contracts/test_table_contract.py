@@ -8,6 +8,8 @@ import pytest
 
 import portmert
 from portmert.tuner.base.errors import InputError
+from portmert.tuner.base.warn import collected_warnings
+from portmert.tuner.components import registry
 from portmert.tuner.components.external import Outcome
 
 SEGMENTS, SIZE = 45, 4
@@ -263,7 +265,7 @@ def test_lists_without_texts_refuse_what_needs_some(tmp_path):
 
 
 def test_a_metric_serves_several_lists_and_is_never_changed(tmp_path, outcomes, expected):
-    metric = portmert.tuner.components.registry.metric(outcomes(shuffled(RECORDS, 3)))
+    metric = registry.metric(outcomes(shuffled(RECORDS, 3)))
     before = dict(vars(metric))
     for seed in (0, 1, 2):
         assert tuned(of_records(tmp_path, shuffled(RECORDS, seed)), metric) == expected
@@ -349,3 +351,15 @@ def test_outcomes_of_several_systems_are_joined_by_id(tmp_path):
         lists = portmert.Lists.read(paths, systems=("u", "v"))
         results.append(tuned(lists, f"scores:{','.join(scores)}"))
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("door", ["file", "records", "frame"])
+def test_equal_hypotheses_with_other_outcomes_are_told_through_every_door(
+    tmp_path, outcomes, door
+):
+    twins = [{**r, "index": r["index"] + SIZE, "right": 1 - r["right"]} for r in RECORDS[:3]]
+    with collected_warnings() as said:
+        lists = DOORS[door](tmp_path, [*RECORDS, *twins])
+        scored = lists.scored_by([registry.metric(outcomes([*RECORDS, *twins]))])
+    assert len(scored.nbest.features) == len(RECORDS)
+    assert any("3 hypotheses equal to an earlier one of the segment but" in x for x in said)

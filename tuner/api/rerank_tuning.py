@@ -474,7 +474,7 @@ class Outcomes:
         if isinstance(metric, Outcome):
             values = test.outcomes[metric.key]
         else:
-            values = numbers_of(test, metric.files, where=f"--test-scores {name}")
+            values = numbers_of(test, metric.files, where=f"--test-scores {name}")[test.lines]
         return np.column_stack([values, np.ones(len(values))])
 
     def _metric(self, name: str) -> Outcome | Scores:

@@ -18,6 +18,7 @@ from portmert.metrics._base import Batch, FloatArray, Metric
 from ..base import options
 from ..base.errors import InputError
 from ..nbest.feature_files import numbers_of
+from ..nbest.findings import warn_of_dropped_outcomes
 from ..nbest.model import NBest
 
 NAMES = {
@@ -212,7 +213,7 @@ def with_outcomes(nbest: NBest, metrics: Iterable[Metric], *, drop: bool) -> NBe
     columns = dict(nbest.outcomes)
     for part in scores_in(metrics):
         if part.signature not in columns:
-            columns[part.signature] = numbers_of(
-                nbest, part.files, where=part.signature, noun="score", drop=drop
-            )
+            values = numbers_of(nbest, part.files, where=part.signature, noun="score", drop=drop)
+            warn_of_dropped_outcomes(nbest, {part.signature: values})
+            columns[part.signature] = values[nbest.lines]
     return nbest if len(columns) == len(nbest.outcomes) else replace(nbest, outcomes=columns)

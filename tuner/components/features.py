@@ -223,6 +223,7 @@ class Feature:
         else:
             where = f"--feature {self.spec}"
             column = numbers_of(inputs.nbest, self.files, where=where, drop=inputs.drop)
+            column = column[inputs.nbest.lines]
         return 0.0 - column if self.name.startswith("-") else column
 
     def _compared(self, inputs: FeatureInputs) -> Metric:

@@ -48,7 +48,7 @@ def lists_of_arrays(
         list_sizes=(rows,),
         ranks=(np.arange(1, rows + 1) - np.repeat(bounds[:-1], np.diff(bounds))).astype(np.int32),
         ids=None if ids is None else _checked_ids(ids, len(bounds) - 1),
-        dropped=np.empty((0, 3), dtype=np.int64),
+        dropped=np.empty((0, 4), dtype=np.int64),
     )
     if scores is not None:
         numbers = _numbers("scores", scores, may_lack)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,29 +33,21 @@ OF_ARRAYS = " of numbers or texts; is it cut off, or does it hold objects of Pyt
 """Ends what is said of a file that numpy cannot read: numpy speaks of its own inside."""
 
 
-class Keyed(NamedTuple):
-    """Values of a file, by their keys.
-
-    Parameters
-    ----------
-    where : str
-        The file, for messages.
-    values : dict
-        By keys like `utt-3`, for the third hypothesis of segment `utt`; None for no answer.
-    """
-
-    where: str
-    values: dict[str, Any]
+Keyed = dict[str, dict[str, Any]]
+"""Values of files by their keys: `utt-3` for the third hypothesis of segment `utt`; None for no
+answer."""
 
 
 def numbers_of(
     nbest: NBest, files: Sequence[Path], *, where: str, noun: str = "number", drop: bool = False
 ) -> FloatArray:
-    """Return (H,) the number of each hypothesis, from one file for each of the lists' files.
+    """Return (L,) the number of each hypothesis, from one file for each of the lists' files.
 
     In a file with keys, `utt-3 -1.5` is the number of the third hypothesis of segment `utt`; so is
     a value of a column with ids. One such file may be of all lists, if these have different
     segments.
+
+    Those of `nbest` are its `lines`; others are equal to one of them, and may have no number.
 
     Parameters
     ----------
@@ -78,7 +70,7 @@ def numbers_of(
     by_file = _of_all(nbest, files, read_numbers, noun=noun, where=where)
     for file, values in zip(files, by_file, strict=True):
         notice(f"{file}: {counted(len(values), noun)} taken in the order of the lists")
-    return np.concatenate(by_file)[nbest.lines]
+    return np.concatenate(by_file)
 
 
 def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:
@@ -99,7 +91,7 @@ def answers_of(nbest: NBest, files: Sequence[Path], *, where: str) -> IntArray:
     """
     _check_from_files(nbest, where)
     if keyed := _all_keyed(nbest, files, drop=True, read=_answer_in):
-        answers = _by_key(nbest, keyed, drop=True, equal=True)
+        answers = _by_key(nbest, keyed, drop=True)
     else:
         by_file = _of_all(nbest, files, _read_answers, noun="answer", where=where)
         answers = [answer for answers_of_file in by_file for answer in answers_of_file]
@@ -178,7 +170,7 @@ def _all_keyed(
     *,
     drop: bool,
     read: Callable[[RecordColumn, int], Any] = _number_in,
-) -> list[Keyed] | None:
+) -> Keyed | None:
     """Return the values of files by their keys; None if they are taken in the order of the lists.
 
     Raises
@@ -189,13 +181,14 @@ def _all_keyed(
     """
     columns = [column_of(file) for file in files]
     names = set(nbest.names)
-    keyed: list[Keyed] = []
+    keyed: Keyed = {}
     for file, column in zip(files, columns, strict=True):
         if column is None:
             if read is _number_in and has_keys(file):
-                keyed.append(Keyed(str(file), read_keyed(file)))
+                keyed[str(file)] = read_keyed(file)
         elif column.ids is not None and (nbest.ids or not names.isdisjoint(column.ids)):
-            keyed.append(_of_column(column, read, needed=frozenset() if drop else names))
+            needed = frozenset() if drop else names
+            keyed[column.where] = _of_column(column, read, needed=needed)
     if len(keyed) == len(files) and keyed and len(files) in (1, len(nbest.list_sizes)):
         return keyed
     _check_places(nbest, files, columns)
@@ -230,7 +223,7 @@ def _of_column(
     read: Callable[[RecordColumn, int], Any],
     *,
     needed: AbstractSet[str],
-) -> Keyed:
+) -> dict[str, Any]:
     """Return the values of a column by segment and number of the hypothesis.
 
     Values without a number are those of the first, second ... hypothesis of their segment; then
@@ -263,57 +256,44 @@ def _of_column(
         values[key] = read(column, row)
         if values[key] is None and name in needed:
             raise column.lacking(row)
-    return Keyed(column.where, values)
+    return values
 
 
-def _by_key(nbest: NBest, keyed: Sequence[Keyed], *, drop: bool, equal: bool = False) -> list[Any]:
-    """Return the values that stand under the keys of the hypotheses; None for no value.
+def _by_key(nbest: NBest, keyed: Keyed, *, drop: bool) -> list[Any]:
+    """Return (L,) values that stand under the keys of all hypotheses of the files; None for none.
 
-    Parameters
-    ----------
-    equal
-        Whether to return (L,) values for all hypotheses of the files, equal ones too; else (H,).
+    Hypotheses that are equal to others may lack one, all others only if `drop` says so.
     """
-    assert nbest.lines is not None  # noqa: S101  the caller has seen to it
-    ids = nbest.names
-    if equal:
-        segments, ranks = nbest.in_files
-        lines = np.arange(len(segments))
-    else:
-        segments = nbest.segment_of_row
-        ranks = nbest.ranks.astype(np.int64)
-        lines = nbest.lines
-    lists = np.searchsorted(np.cumsum(nbest.list_sizes), lines, side="right")
+    ids, sizes = nbest.names, list(nbest.list_sizes)
+    segments, ranks = nbest.in_files
+    lists = np.repeat(np.arange(len(sizes)), sizes)
     if len(keyed) == 1:
         pairs = np.unique(np.column_stack([segments, lists]), axis=0)
-        both = np.flatnonzero(np.diff(pairs[:, 0]) == 0)
+        both = np.flatnonzero((np.diff(pairs[:, 0]) == 0) & (pairs[1:, 0] >= 0))
         if len(both):
             raise InputError(
-                f"{keyed[0].where}: several lists have hypotheses of {ids[pairs[both[0], 0]]}; "
+                f"{next(iter(keyed))}: several lists have hypotheses of {ids[pairs[both[0], 0]]}; "
                 f"give a file for each list, with commas between them"
             )
-        lists, sizes = np.zeros_like(lists), [sum(nbest.list_sizes)]
-    else:
-        sizes = list(nbest.list_sizes)
-    known_ids = set(ids)
-    for file, size in zip(keyed, sizes, strict=True):
-        count = sum(key.rpartition("-")[0] in known_ids for key in file.values)
+        lists, sizes = np.zeros_like(lists), [sum(sizes)]
+    names = set(ids)
+    for (where, by_key), size in zip(keyed.items(), sizes, strict=True):
+        count = sum(key.rpartition("-")[0] in names for key in by_key)
         if count > size and not drop:
             raise InputError(
-                f"{file.where}: {counted(count, 'number')} of segments of the lists, which have "
+                f"{where}: {counted(count, 'number')} of segments of the lists, which have "
                 f"{counted(size, 'hypothesis')} of them; is the list cut off?"
             )
-        if count < len(file.values):
-            of_others = counted(len(file.values) - count, "number")
-            notice(f"{file.where}: {of_others} of other lists passed over")
+        if count < len(by_key):
+            of_others = counted(len(by_key) - count, "number")
+            notice(f"{where}: {of_others} of other lists passed over")
     keys = [f"{ids[s]}-{rank}" for s, rank in zip(segments.tolist(), ranks.tolist(), strict=True)]
-    sides = [keyed[number] for number in lists.tolist()]
-    if drop:
-        return [side.values.get(key) for side, key in zip(sides, keys, strict=True)]
-    return [
-        number_under(key, side.values, side.where, "the list")
-        for side, key in zip(sides, keys, strict=True)
-    ]
+    sides, numbers = list(keyed.items()), lists.tolist()
+    for line in [] if drop else np.asarray(nbest.lines).tolist():
+        where, by_key = sides[numbers[line]]
+        if keys[line] not in by_key:
+            number_under(keys[line], by_key, where, "the list")
+    return [sides[number][1].get(key) for number, key in zip(numbers, keys, strict=True)]
 
 
 def number_under(key: str, numbers: dict[str, float], file: Path | str, where: str) -> float:

@@ -15,6 +15,8 @@ import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, offsets_of
 
+from ..base.errors import counted
+from ..base.warn import warn
 from ..texts._token_kernels import HASH_PRIME, HashArray
 from .merging import hash_ragged, mixed
 from .model import NBest
@@ -152,6 +154,26 @@ def direction_finding(name: str) -> str:
         f"{key} sounds as if less were better, but more counts as better here: write a minus "
         f"before it (-{name}) if less is"
     )
+
+
+def warn_of_dropped_outcomes(nbest: NBest, outcomes: Mapping[str, FloatArray]) -> None:
+    """Warn of hypotheses that were dropped, as equal to others with different outcomes.
+
+    Parameters
+    ----------
+    outcomes : (L,) float64 by name
+        Of all hypotheses of the files; NaN where one is missing.
+    """
+    if nbest.dropped is None:
+        return
+    dropped, _, _, equal = nbest.dropped.T
+    for name, values in outcomes.items():
+        both = values[np.stack([dropped, equal])]
+        if count := int((both[0] != both[1])[~np.isnan(both).any(axis=0)].sum()):
+            warn(
+                f"{counted(count, 'hypothesis')} equal to an earlier one of the segment but for "
+                f"{name}: the outcome of the first counts"
+            )
 
 
 def overlap_finding(dev: NBest, test: NBest) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import FloatArray, IntArray, Vocabulary
 
-from ..base.errors import InputError, counted
+from ..base.errors import InputError
 from ..base.frames import ADVICE, Frame
-from ..base.warn import warn
 from ..weights.feature_weights import FeatureWeights
-from .merging import ListArrays, Merger, Rows, empty_rows, hash_rows
+from .findings import warn_of_dropped_outcomes
+from .merging import ListArrays, Merger, empty_rows
 from .missing import MISSING, Missing, filled
 from .model import NBest
 from .readers._arrays import interned, scores_of_texts
@@ -67,7 +67,7 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
     merger, features = Merger(), tuple((name, 1) for name in columns.features)
     merger.add(ListArrays(part, features, (), has_links=False, where=frame.where))
     nbest = merger.finish(vocabulary, None, names)
-    _warn_of_dropped_outcomes(frame, by_name, part, nbest)
+    warn_of_dropped_outcomes(nbest, by_name)
     return replace(nbest, outcomes={name: values[nbest.lines] for name, values in by_name.items()})
 
 
@@ -107,24 +107,6 @@ def _ranks(
             index, row, f"hypothesis {ranks[row]} of '{name}' stands twice, first in row {first}"
         )
     return (ranks + 1 - min(1, int(ranks.min()))).astype(np.int32)
-
-
-def _warn_of_dropped_outcomes(
-    frame: Frame, outcomes: Mapping[str, FloatArray], part: Rows, nbest: NBest
-) -> None:
-    """Warn of hypotheses that are dropped, as equal to others with different outcomes."""
-    if nbest.lines is None or nbest.dropped is None or not len(nbest.dropped):
-        return
-    hashes, dropped = hash_rows(part), nbest.dropped[:, 0]
-    of_hypotheses = hashes[nbest.lines]
-    order = np.argsort(of_hypotheses)
-    equal = nbest.lines[order[np.searchsorted(of_hypotheses, hashes[dropped], sorter=order)]]
-    for name, values in outcomes.items():
-        if count := int((values[dropped] != values[equal])[~np.isnan(values[equal])].sum()):
-            warn(
-                f"{frame.where}: {counted(count, 'hypothesis')} equal to an earlier one of the "
-                f"segment but for {name}: that of the first counts"
-            )
 
 
 def ranked_rows(

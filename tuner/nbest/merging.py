@@ -106,8 +106,8 @@ class DistinctRows:
         self._owns = False
         self._hashes = np.empty(0, dtype=np.uint64)
 
-    def append(self, block: Rows) -> NDArray[np.bool_]:
-        """Add the new rows of `block`; return (n,) whether each row is new."""
+    def append(self, block: Rows) -> IntArray:
+        """Add the new rows of `block`; return (D, 4) the `dropped` ones, see `NBest`."""
         size = len(self.rows.segments)
         if size:
             joined = self.rows if self._owns else _copied(self.rows)
@@ -115,11 +115,15 @@ class DistinctRows:
         else:
             joined = block
         hashes = np.concatenate([self._hashes, hash_rows(block)])
-        is_new = _are_first(joined, hashes)
-        self._owns = bool(size) or not is_new.all()
-        self.rows = joined if is_new.all() else take_rows(joined, np.flatnonzero(is_new))
-        self._hashes = hashes[is_new]
-        return is_new[size:]
+        first = _firsts(joined, hashes)
+        new, old = first == np.arange(len(first)), np.flatnonzero(first != np.arange(len(first)))
+        lines = joined.lines if len(joined.lines) else np.zeros(len(new), dtype=np.int64)
+        ranks = joined.ranks if len(joined.ranks) else lines
+        columns = lines[old], joined.segments[old], ranks[old], lines[first[old]]
+        self._owns = bool(size) or bool(len(old))
+        self.rows = take_rows(joined, np.flatnonzero(new)) if len(old) else joined
+        self._hashes = hashes[new]
+        return np.column_stack(columns).astype(np.int64)
 
     def finish(self) -> Rows:
         """Return the rows by segment, in order of arrival within one; nothing is left here.
@@ -148,7 +152,7 @@ class Merger:
     def __init__(self, dense: Collection[str] | None = None) -> None:
         self._dense = dense
         self._distinct = DistinctRows(features=0)
-        self._dropped: IntArray = np.empty((0, 3), dtype=np.int64)
+        self._dropped: IntArray = np.empty((0, 4), dtype=np.int64)
         self._sizes: list[int] = []
         self._absent_is_zero = True
         self._names: FeatureNames = ()
@@ -226,10 +230,7 @@ class Merger:
         )
 
     def _append(self, rows: Rows) -> None:
-        is_new = self._distinct.append(rows)
-        columns = rows.lines, rows.segments, rows.ranks
-        dropped = np.column_stack([column[~is_new] for column in columns]).astype(np.int64)
-        self._dropped = np.concatenate([self._dropped, dropped])
+        self._dropped = np.concatenate([self._dropped, self._distinct.append(rows)])
 
     def _start_again(self, rows: Rows) -> None:
         """Begin with changed rows: some may be equal now."""
@@ -466,20 +467,20 @@ def mixed(hashes: HashArray) -> HashArray:
     return product ^ (product >> np.uint64(29))
 
 
-def _are_first(rows: Rows, hashes: HashArray) -> NDArray[np.bool_]:
-    """Return (n,) whether no row above is equal; those of one hash are compared with the first."""
-    is_first = np.ones(len(hashes), dtype=np.bool_)
-    in_order = np.sort(hashes)
+def _firsts(rows: Rows, hashes: HashArray) -> IntArray:
+    """Return (n,) the first row equal to each; those of one hash are compared with the first."""
+    places, in_order = np.arange(len(hashes)), np.sort(hashes)
     if not (in_order[1:] == in_order[:-1]).any():  # the usual case, in half of the memory
-        return is_first
+        return places
     del in_order
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     above = first[inverse.reshape(-1)]
-    later = np.flatnonzero(above != np.arange(len(hashes)))
+    later = np.flatnonzero(above != places)
     for begin in range(0, len(later), CHUNK):
         part = later[begin : begin + CHUNK]
-        is_first[part] = ~_equal(rows, part, above[part])
-    return is_first
+        part = part[_equal(rows, part, above[part])]
+        places[part] = above[part]
+    return places
 
 
 def _equal(rows: Rows, these: IntArray, those: IntArray) -> NDArray[np.bool_]:

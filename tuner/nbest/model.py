@@ -74,9 +74,9 @@ class NBest:
         files have it in their keys. Empty if the list was not read from files.
     ids : (S,) tuple of str or None
         The ids of the segments in the lists; None if they are numbers.
-    dropped : (D, 3) int64 or None
+    dropped : (D, 4) int64 or None
         The place in the files (see `lines`), the segment and the rank of each hypothesis that was
-        dropped because it is equal to another.
+        dropped because it is equal to another, and the place of that one.
     unlisted : (H,) float64, or empty for 0
         The part of each model score that comes from no feature of the list; no search changes it.
     outcomes : mapping
@@ -135,7 +135,7 @@ class NBest:
             raise errors.InputError("these lists were not read from files")
         values = np.full((2, sum(self.list_sizes)), -1, dtype=np.int64)
         values[:, self.lines] = self.segment_of_row, self.ranks
-        values[:, self.dropped[:, 0]] = self.dropped[:, 1:].T
+        values[:, self.dropped[:, 0]] = self.dropped[:, 1:3].T
         return values[0], values[1]
 
     def __repr__(self) -> str:

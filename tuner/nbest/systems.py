@@ -106,9 +106,14 @@ def joined_systems(lists: Sequence[NBest], systems: Sequence[str]) -> NBest:
     sizes = [f"{name} {len(nbest.texts)}" for name, nbest in zip(systems, lists, strict=True)]
     notice(f"{', '.join(sizes)}: {counted(len(hypotheses), 'different hypothesis')} together")
     # Places among the hypotheses of all files; the lists were read from files.
-    first_lines = offsets_of([sum(nbest.list_sizes) for nbest in lists])
-    lines = [
-        begin + np.asarray(nbest.lines) for nbest, begin in zip(lists, first_lines, strict=False)
+    first_lines = offsets_of([sum(nbest.list_sizes) for nbest in lists])[:-1]
+    pairs = list(zip(lists, first_lines.tolist(), strict=True))
+    lines = np.concatenate([begin + np.asarray(nbest.lines) for nbest, begin in pairs])
+    ranks = np.concatenate([nbest.ranks for nbest in lists])
+    equal, kept = order[~is_first], order[firsts[~is_first]]
+    dropped = [np.column_stack([lines[equal], segments[equal], ranks[equal], lines[kept]])]
+    dropped += [
+        np.asarray(nbest.dropped) + np.array([begin, 0, 0, begin]) for nbest, begin in pairs
     ]
     return NBest(
         texts=texts.take(np.flatnonzero(is_first)),
@@ -116,10 +121,11 @@ def joined_systems(lists: Sequence[NBest], systems: Sequence[str]) -> NBest:
         features=np.asfortranarray(np.hstack(columns)),
         feature_names=tuple(names),
         model_scores=np.concatenate([nbest.model_scores for nbest in lists])[hypotheses],
-        lines=np.concatenate(lines)[hypotheses],
+        lines=lines[hypotheses],
         list_sizes=tuple(size for nbest in lists for size in nbest.list_sizes),
-        ranks=np.concatenate([nbest.ranks for nbest in lists])[hypotheses],
+        ranks=ranks[hypotheses],
         ids=first.ids,
+        dropped=np.concatenate(dropped),
     )
 
 

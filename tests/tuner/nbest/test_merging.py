@@ -17,7 +17,7 @@ ROWS = st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=6)
 @given(st.lists(ROWS, max_size=4))
 def test_merging_keeps_the_first_of_equal_rows(blocks):
     distinct, expected = DistinctRows(features=2), {}
-    for block in blocks:
+    for number, block in enumerate(blocks):
         segments = [len(row) % 2 for row in block]
         features = [[row[0] / 2, row[-1]] if row else [0, 0] for row in block]
         tokens = Ragged.from_rows(block)
@@ -26,11 +26,12 @@ def test_merging_keeps_the_first_of_equal_rows(blocks):
             tokens=tokens.values,
             token_offsets=tokens.offsets,
             features=np.array(features, dtype=np.float64).reshape(-1, 2),
+            lines=10 * number + np.arange(len(block)),
         )
-        new = distinct.append(rows)
-        for k, row in enumerate(block):
-            assert new[k] == (tuple(row) not in expected)
-            expected.setdefault(tuple(row), (segments[k], features[k]))
+        dropped = {line: first for line, _, _, first in distinct.append(rows).tolist()}
+        for line, row, *of_row in zip(rows.lines.tolist(), block, segments, features, strict=True):
+            first = expected.setdefault(tuple(row), (*of_row, line))[2]
+            assert dropped.get(line, line) == first
     rows = distinct.finish()
     arrived = list(expected)
     by_segment = sorted(range(len(arrived)), key=lambda k: expected[arrived[k]][0])

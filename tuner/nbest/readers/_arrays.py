@@ -335,6 +335,8 @@ def _ranks_of_records(
         _check_together(file, list(zip(segments, places, strict=True)))
         return [None] * len(ranks)
     first = min(1, *numbers) if first_rank is None else first_rank
+    if len(numbers) == len(ranks) == len(set(zip(segments, ranks, strict=True))):  # the usual case
+        return [rank + 1 - first for rank in numbers]
     origins = list(zip(places, segments, ranks, strict=True))
     with_ranks = {segment for _, segment, rank in origins if rank is not None}
     first_places: dict[tuple[str | int, int], Place] = {}
