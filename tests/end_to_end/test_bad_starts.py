@@ -38,6 +38,34 @@ class WithIdle(Everything):
                     row["features"]["good"] = sum(word == right for word, right in pairs)
 
 
+def decoded_second(folder):
+    weights = json.loads((folder / "iteration-02/weights.json").read_text())["weights"]
+    return {number for numbers in weights.values() for number in numbers}
+
+
+def test_lists_that_teach_nothing_are_left_for_equal_weights(tmp_path):
+    """Under the start one word of each hypothesis is right, which is no more than chance."""
+    decoder = WithIdle(shown=FEW)
+    for rows, reference in zip(decoder.lists, decoder.references, strict=True):
+        right = reference.split()
+        for k, row in enumerate(rows[: HYPOTHESES // 2]):
+            text = ["wrong"] * len(right)
+            text[k % len(right)] = right[k % len(right)]
+            row["text"], row["features"]["good"] = " ".join(text), -1.0
+    start = {"good": -1.0, "noise": 0.001, "idle": 0.0}
+    tuned = decoder.tuned(tmp_path, start, decodings=3)
+    first, second = (each.dev_score for each in tuned.result.iterations[:2])
+    assert second > 2 * first > 0
+    assert len(decoded_second(tmp_path)) == 1
+    assert "the next decoding has equal weights" in (tmp_path / "log.txt").read_text()
+
+
+def test_lists_that_teach_are_not_left_for_equal_weights(tmp_path):
+    WithIdle().tuned(tmp_path, {"good": 0.1, "noise": 1.0, "idle": 1.0}, decodings=2)
+    assert "equal weights" not in (tmp_path / "log.txt").read_text()
+    assert len(decoded_second(tmp_path)) > 1
+
+
 @pytest.mark.parametrize("start", BAD.values(), ids=BAD)
 def test_four_decodings_are_enough_for_a_bad_start(tmp_path, start):
     tuned = WithIdle(shown=FEW).tuned(tmp_path, start, decodings=4)

@@ -35,6 +35,7 @@ from ..search.steps import (
     stats_of_best,
 )
 from ..search.unseen import (
+    CLEARLY_BETTER,
     chosen_by_others,
     error_without_folds,
     gain_of,
@@ -249,25 +250,29 @@ class Loop(ABC, Generic[Lists]):
         return 1.0 if is_whole else share
 
     def _elsewhere(
-        self, number: int, result: Optimized, constraints: Constraints, lists: Searched
+        self, number: int, result: Optimized, setup: Setup, lists: Searched
     ) -> FeatureWeights | None:
         """Return equal weights to decode with if the lists teach nothing; None if they do.
 
-        Nothing is learnt where almost all weights have one score, as BLEU 0, and equal weights are
-        as good on the lists as what was learnt. They are tried once.
+        The first lists teach nothing if what was learnt is not clearly better on them than equal
+        weights, later ones if almost all weights have one score, as BLEU 0, and equal weights are
+        as good. They are tried once. Lists of a start that nobody would choose are so alike that a
+        search among them goes nowhere, or far too far.
         """
-        learnt = self.metric.oriented(result.score)
-        if learnt > self.metric.oriented(result.start_score):
+        names, least = lists[0].feature_names, self.tune.min_weight_change
+        equal = equal_weights_but(result.weights, fixed_places(names, setup.constraints))
+        equal = setup.constraints.allowed(equal, equal.names)
+        earlier = [self.weights_of(iteration) for iteration in range(1, number + 1)]
+        if any(weight_change(equal, weights) < least for weights in earlier):
             return None
-        names = lists[0].feature_names
-        equal = equal_weights_but(result.weights, fixed_places(names, constraints))
-        equal = constraints.allowed(equal, equal.names)
-        least = self.tune.min_weight_change
-        tried = [self.weights_of(earlier) for earlier in range(1, number + 1)]
-        is_old = any(weight_change(equal, weights) < least for weights in tried)
-        total = stats_of_best(*lists, equal, self.tuned).sum(axis=0)
-        is_as_good = self.metric.oriented(float(self.metric.score(total))) >= learnt
-        return equal if is_as_good and not is_old else None
+        tables = [
+            stats_of_best(*lists, weights, self.tuned) for weights in (equal, result.weights)
+        ]
+        gain, error = gain_of(self.metric, tables, setup.seed)
+        if number == 1 and self.optimizer.holds_out:
+            return equal if gain <= CLEARLY_BETTER * error else None
+        is_learnt = self.metric.oriented(result.score) > self.metric.oriented(result.start_score)
+        return equal if gain <= 0 and not is_learnt else None
 
     def _steps(self, count: int) -> Steps:
         """Return the first steps; those before the last decoding may have been too short."""
@@ -403,7 +408,7 @@ class Loop(ABC, Generic[Lists]):
             setup = replace(self.setup(iterations, nbest), explores=True)
             optimization = find_weights(nbest, stats, self.metric, setup, segments=self.tuned)
             lists, limits = (nbest, stats), setup.constraints
-            if (elsewhere := self._elsewhere(last.number, optimization, limits, lists)) is None:
+            if (elsewhere := self._elsewhere(last.number, optimization, setup, lists)) is None:
                 share = self._share_of(last.number, optimization.weights, searches, setup, lists)
                 target = _decodable(optimization.weights, nbest, limits)
             else:
@@ -417,6 +422,11 @@ class Loop(ABC, Generic[Lists]):
             searches += 1
         # Lists that teach nothing do not tell either which features count.
         uncounted = () if elsewhere is not None else _uncounted(nbest, limits)
+        if elsewhere is not None:
+            notice(
+                f"iteration {last.number}: these lists teach nothing that equal weights do not "
+                f"give; the next decoding has equal weights"
+            )
         self.report_search(last.number, optimization)
         warn_of(optimization.warnings)
         return IterationSearch(
