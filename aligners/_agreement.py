@@ -9,6 +9,8 @@ from portmert.tuner.base.errors import InputError, counted
 from ._base import Links
 
 GOLD = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
+_WPT = re.compile(r"\s*0*([1-9]\d{0,6})\s+(\d{1,6})\s+(\d{1,6})(?:\s+([SP]))?(?:\s+\d[\d.]*)?\s*")
+"""A link of WPT: pair, source word, target word, maybe sure or possible, maybe a confidence."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,24 @@ class Agreement:
         if not self.links + self.sure:
             return None
         return 1 - (self.links_sure + self.links_possible) / (self.links + self.sure)
+
+
+def pair_lines(lines: Sequence[str], *, base: int) -> Sequence[str]:
+    """Return a line of links for each pair of a file as WPT's, `1 3 2 S`; other lines as they are.
+
+    WPT's numbers of pairs and words count from 1, word 0 is none; `P` is a possible link. The
+    links returned count from `base`.
+    """
+    matches = [_WPT.fullmatch(line) for line in lines]
+    if not lines or None in matches:
+        return lines
+    rows = [match.groups(default="S") for match in matches if match]
+    by_pair: dict[int, list[str]] = {int(row[0]): [] for row in rows}
+    for pair, source, target, kind in rows:
+        if int(source) and int(target):
+            link = int(source) - 1 + base, "-" if kind == "S" else "?", int(target) - 1 + base
+            by_pair[int(pair)].append("{}{}{}".format(*link))
+    return [" ".join(by_pair.get(pair, ())) for pair in range(1, max(by_pair) + 1)]
 
 
 def parse_gold(line: str, *, origin: str, base: int = 0) -> Gold:

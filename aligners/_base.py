@@ -121,7 +121,7 @@ def link_lines(lines: Sequence[str], *, origin: str) -> Sequence[str]:
     InputError
         An A3 file is cut off, or a pair is not the next one.
     """
-    if not lines or _A3.match(lines[0]) is None:
+    if not has_a3(lines):
         return [line.rpartition("{##}")[2].strip() if "{##}" in line else line for line in lines]
     pharaoh = []
     for start in range(0, len(lines), 3):
@@ -133,6 +133,11 @@ def link_lines(lines: Sequence[str], *, origin: str) -> Sequence[str]:
             )
         pharaoh.append(format_links(pair[2]))
     return pharaoh
+
+
+def has_a3(lines: Sequence[str]) -> bool:
+    """Return whether lines are those of an A3 file of GIZA++."""
+    return bool(lines) and _A3.match(lines[0]) is not None
 
 
 def a3_pair(lines: Sequence[str]) -> tuple[int, int, Links] | None:

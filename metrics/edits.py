@@ -3,6 +3,8 @@
 Formulas in docs/metrics/edits.md.
 """
 
+import itertools
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from . import _characters, _shared
 from ._base import Batch, FloatArray, Metric
-from .kernels.edits import edit_distances, edit_kinds, equal_words
+from .kernels.edits import edit_distances, edit_kinds, edit_pairs, equal_words
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,31 @@ class Wer(_DistanceRate):
     """
 
     source: ClassVar[str] = "Moses mert/CderScorer.cpp (WER)"
+
+    def confusions(self, batch: Batch) -> list[tuple[str, str, int]]:
+        """Return the words of each edit of `details` and how often it is made, the most first.
+
+        The word of the reference stands first; "" is none: an insertion or a deletion.
+        """
+        numbers = itertools.count()
+
+        def stats(single: Batch) -> FloatArray:
+            distances = edit_distances(_shared.segments_of(single), self.long_jumps)
+            number = np.full(len(distances), next(numbers))
+            return np.column_stack([distances, _shared.one_length(single), number])
+
+        chosen = _shared.best_reference(batch, stats, lambda rows: _lowest_rate(rows[:, :2]))
+        rows = batch.reference_offsets[:-1] + chosen[:, 2].astype(np.int64)
+        texts, offsets = batch.references.take(rows), np.arange(len(rows) + 1)
+        single = replace(batch, references=texts, reference_offsets=offsets)
+        pairs = edit_pairs(_shared.segments_of(single))
+        distinct, counts = np.unique(pairs, axis=0, return_counts=True)
+        words = [*texts.vocabulary.words, ""]  # -1 is the last
+        by_words = [
+            (words[wrong], words[right], count)
+            for (wrong, right), count in zip(distinct.tolist(), counts.tolist(), strict=True)
+        ]
+        return sorted(by_words, key=lambda row: (-row[2], row))
 
 
 @dataclass(frozen=True)
@@ -274,7 +301,7 @@ class ExactMatch(Metric):
         """Return (H, 2) counts in the order of `stat_names`."""
 
         def stats(single: Batch) -> FloatArray:
-            distances = edit_distances(_shared.segments_of(single), False)  # noqa: FBT003
+            distances = edit_distances(_shared.segments_of(single), self.long_jumps)
             return np.column_stack([distances == 0.0, np.ones(len(distances))])
 
         return _shared.best_reference(batch, stats, lambda rows: rows[:, 0])

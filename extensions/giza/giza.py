@@ -14,12 +14,11 @@ from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import Links, a3_pair
+from portmert.aligners._symmetrize import Heuristic, symmetrize
 from portmert.aligners._training import Rows, TrainedAligner, check_lengths, usable
 from portmert.tuner.base import model_folders
 from portmert.tuner.base.errors import ProgramError, StateError, counted
 from portmert.tuner.base.programs import Command, run, scratch
-
-from ._symmetrize import Heuristic, symmetrize
 
 SPECIAL = frozenset(
     {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._base import FloatArray
+from .._base import FloatArray, IntArray
 from .compiled import Segments, kernel, longest_row
 
 
@@ -77,6 +77,46 @@ def edit_kinds(segments: Segments) -> FloatArray:
             for kind in range(3):
                 kinds[h, kind] = row[reference.size, 1 + kind]
     return kinds
+
+
+@kernel
+def edit_pairs(segments: Segments) -> IntArray:
+    """Return (E, 2) int64: the words of each edit of `edit_kinds`, of the reference first.
+
+    -1 is no word: an insertion has no reference word, a deletion no hypothesis word.
+    """
+    tokens, token_offsets, offsets, reference_tokens, reference_token_offsets, _ = segments
+    pairs = np.empty((tokens.size + reference_tokens.size, 2), dtype=np.int64)
+    count = 0
+    for s in range(offsets.size - 1):
+        reference = reference_tokens[reference_token_offsets[s] : reference_token_offsets[s + 1]]
+        for h in range(offsets[s], offsets[s + 1]):
+            text = tokens[token_offsets[h] : token_offsets[h + 1]]
+            row = np.arange(reference.size + 1)
+            steps = np.empty((text.size + 1, reference.size + 1), dtype=np.int8)
+            steps[0] = 2  # a deletion
+            for k in range(text.size):
+                corner, row[0], steps[k + 1, 0] = row[0], k + 1, 1  # an insertion
+                for j in range(1, reference.size + 1):
+                    changed = corner + np.int64(text[k] != reference[j - 1])
+                    extra, missed = row[j] + 1, row[j - 1] + 1
+                    corner = row[j]
+                    if changed < extra and changed < missed:
+                        row[j], steps[k + 1, j] = changed, 0
+                    elif missed < extra:
+                        row[j], steps[k + 1, j] = missed, 2
+                    else:
+                        row[j], steps[k + 1, j] = extra, 1
+            k, j = text.size, reference.size
+            while k or j:
+                step = steps[k, j]
+                k, j = k - (step != 2), j - (step != 1)
+                wrong = reference[j] if step != 1 else -1
+                right = text[k] if step != 2 else -1
+                if wrong != right:
+                    pairs[count, 0], pairs[count, 1] = wrong, right
+                    count += 1
+    return pairs[:count]
 
 
 @kernel

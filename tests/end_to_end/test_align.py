@@ -93,6 +93,23 @@ def test_check_prints_precision_recall_and_error_rate(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("links", "gold", "base"),
+    [
+        ("7\t0-0 1-1\n9\t0-0\n8\t\n", "7\t1-1 2p2\n8\t1-2\n9\t1-1\n", 1),  # SimAlign's
+        ("0-0 1-1\n\n0-0\n", "0001 1 1\n0001 2 2 P\n2 1 2 S 0.9\n0003 1 1 S\n2 0 1 S\n", 0),
+        ("0-0 1-1\n\n0-0\n", "0001 1 1\n0001 2 2 P\n2 1 2 S 0.9\n0003 1 1 S\n2 0 1 S\n", 1),
+        ("1 1 1\n1 2 2\n3 1 1\n", "0-0 1?1\n0-1\n0-0\n", 0),
+    ],
+)
+def test_check_reads_gold_links_of_simalign_and_of_wpt(tmp_path, links, gold, base):
+    # A = {0-0, 1-1}, {}, {0-0}; S = {0-0}, {0-1}, {0-0}, P = S + {1-1}: AER 1 - (2 + 3) / (3 + 3).
+    (tmp_path / "links").write_text(links)
+    (tmp_path / "gold").write_text(gold)
+    files = ("--check", tmp_path / "links", "--gold", tmp_path / "gold", "--gold-base", base)
+    assert run("align", *files).stdout == "precision 1.0000\nrecall    0.6667\nAER       0.1667\n"
+
+
+@pytest.mark.parametrize(
     ("links", "gold", "rates"),
     [
         ("", "0?0", "\u2013\u2013\u2013"),

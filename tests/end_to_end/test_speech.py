@@ -35,6 +35,8 @@ def kaldi(tmp_path, monkeypatch):
                 lm.append(f"{key} {5 + (said != right) + rng.random()}\n")
             text.append(f"{name}{n} {' '.join(right)}\n")
         rng.shuffle(text)
+        start = {"weights": {"-ac": 0.1, "-lm": 1.0, "length": -0.3}}
+        (tmp_path / "start.json").write_text(json.dumps(start))
         for file, lines in {"words": words, "ac_cost": ac, "lm_cost": lm, "text": text}.items():
             (folder / file).write_text("".join(lines))
     return tmp_path
@@ -161,3 +163,32 @@ def test_references_in_the_column_of_a_manifest_are_those_of_the_test_set(tmp_pa
                  "length", "--replicas", 2, "--out-dir", "out", *SEARCH)  # fmt: skip
     assert result.exit_code == 0, result.stderr
     assert "Test set" in result.stdout
+
+
+@pytest.mark.usefixtures("kaldi")
+def test_written_terms_choose_as_the_weights_do_and_in_steps():
+    """The formula of Kaldi: acwt times the acoustic cost, the graph's, a penalty for each word."""
+    lists = ("--ids", "--nbest", "exp/dev/words", "--nbest-format", costs("dev"))
+    lists += ("--feature", "length", "--ref", "exp/dev/text")
+    words, *tables = (
+        dict(line.split(maxsplit=1) for line in Path("exp/dev", name).read_text().splitlines())
+        for name in ("words", "ac_cost", "lm_cost")
+    )
+    found = []
+    for step in ((), ("--penalty-step", "0.5")):
+        call = ("optimize", "--metric", "wer", *lists, *SEARCH, *step, "--out", "w.json")
+        result = run(*call, "--weights", "start.json")
+        assert result.exit_code == 0, result.stderr
+        kaldi = json.loads(Path("w.json").read_text())["recogniser"]["kaldi"]
+        by_cost = {}
+        for key, text in words.items():
+            ac, lm = (float(table[key]) for table in tables)
+            cost = kaldi["acwt"] * ac + lm + kaldi["word-ins-penalty"] * len(text.split())
+            by_cost.setdefault(key.rpartition("-")[0], []).append((cost, text))
+        best = "".join(f"{name} {min(costs)[1]}\n" for name, costs in by_cost.items())
+        assert run("rerank", *lists[:7], "--weights", "w.json", "--out", "best").exit_code == 0
+        assert Path("best").read_text() == best
+        found.append((kaldi, result.stderr))
+    assert found[1][0]["lmwt"] % 1 == found[1][0]["word-ins-penalty"] % 0.5 == 0
+    assert "before rounding)" in found[1][1]
+    assert run(*call, "--replicas", 2, "--out-dir", "r").exit_code == 2

@@ -136,6 +136,31 @@ def test_kinds_of_edits_equal_their_slow_twin_and_add_to_the_distance(corpus):
     assert sum(counts) == Wer().stats(batch)[:, 0].sum()
 
 
+@given(corpora(max_segments=3))
+@LETTERS
+def test_confusions_are_the_edits_of_the_counts(corpus):
+    batch = batch_of(corpus)
+    found = Wer().details(batch)
+    counts = dict.fromkeys(("substitutions", "insertions", "deletions"), 0)
+    confusions = Wer().confusions(batch)
+    for wrong, right, count in confusions:
+        assert wrong != right
+        kind = "insertions" if not wrong else "substitutions" if right else "deletions"
+        counts[kind] += count
+    assert counts == {name: found[name] for name in counts}
+    assert [row[2] for row in confusions] == sorted((row[2] for row in confusions), reverse=True)
+
+
+def test_confusions_by_hand():
+    batch = batch_of(
+        [
+            Segment(0, text("a cat sat the mat"), (text("the cat sat on the mat"),)),
+            Segment(1, text("a dog"), (text("x y z"), text("the dog here"))),
+        ]
+    )
+    assert Wer().confusions(batch) == [("the", "a", 2), ("here", "", 1), ("on", "", 1)]
+
+
 def test_of_equal_paths_the_one_of_kaldi_counts():
     # Two substitutions cost as much; the rule is that of Kaldi's compute-wer.
     batch = batch_of([Segment(0, text("b x"), (text("a b"),))])

@@ -2,18 +2,19 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from portmert.aligners._agreement import Agreement, agreement, parse_gold
+from portmert.aligners._agreement import GOLD, Agreement, agreement, pair_lines, parse_gold
 from portmert.aligners._base import SUBTRACT, Aligner, Links, link_lines, parse_links, warn_of_base
 
 from ..base.arguments import checked
 from ..base.errors import InputError, counted
-from ..base.files import TextFile, read_lines
+from ..base.files import Lines, TextFile, called, read_lines
 from ..components import registry
 from ..texts import joining
+from ..texts.forms import LinesById
 from .texts import TextLike, text_file
 
 
@@ -79,7 +80,8 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
     links : LINKS
         Compare these links with those of `gold`; a line for each pair. They count from 0.
     gold
-        Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one.
+        Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one. Lines may begin with an
+        id and a tab; WPT's lines (1 3 2 S) count from 1 without being told.
     gold_base
         Number of the first word in `gold`; many files made by hand count from 1.
 
@@ -88,7 +90,7 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
     InputError
         A line is none of links, or one side has more lines.
     """
-    files = text_file(links, "the links"), text_file(gold, "the gold links")
+    files = _joined(text_file(links, "the links"), text_file(gold, "the gold links"), gold_base)
     rows = [parse_links(line, origin=f"{files[0]}:{n}") for n, line in _numbered(files[0])]
     marks = [
         parse_gold(line, origin=f"{files[1]}:{n}", base=gold_base)
@@ -106,6 +108,23 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
             f"{files[0]} and {files[1]}: no line; expected one of links for each pair"
         )
     return agreement(rows, marks)
+
+
+def _joined(links: TextFile, gold: TextFile, base: int) -> Sequence[TextFile]:
+    """Return both in one order, by the ids that stand before tabs, and WPT's files as lines."""
+    texts: list[TextFile] = []
+    for file, first in ((links, 0), (gold, base)):
+        lines = pair_lines(read_lines(file), base=first)
+        pairs = [line.split("\t", 1) for line in lines]
+        has_ids = bool(lines) and all(
+            len(pair) == 2 and GOLD.match(pair[0]) is None for pair in pairs
+        )
+        texts.append(
+            LinesById(called(file), (pair[1] for pair in pairs), (pair[0] for pair in pairs))
+            if has_ids
+            else Lines(called(file), lines)
+        )
+    return joining.joined(texts)[0] if any(isinstance(x, LinesById) for x in texts) else texts
 
 
 def _numbered(file: TextFile) -> list[tuple[int, str]]:

@@ -54,6 +54,7 @@ from ..search.weight_search import Setup
 from ..texts import corpus, statistics
 from ..texts.prepare import depth
 from ..weights.feature_weights import FeatureWeights, TunedOn, read_tuned_weights
+from ..weights.recognisers import in_recognisers_terms, in_steps
 from .lists import Lists, ListsLike, PreparedLists, as_lists
 from .texts import PathLike, preparing
 
@@ -327,14 +328,16 @@ def read_dev_lists(
             )
 
 
-def with_graph_strings(lists: Lists, metric: Metric, search: Search) -> Lists:
+def with_graph_strings(
+    lists: Lists, metric: Metric, search: Search, step: float | None = None
+) -> Lists:
     """Return lists of search graphs that have what is best under the weights of their search.
 
     Other lists are returned as they are.
     """
     for _ in range(MOST_SEARCHES if lists.strings is not None and lists.strings.around else 0):
         with unsaid(), read_dev_lists(lists, metric, search) as dev:
-            weights = _searched(dev).weights
+            weights = _searched(dev, step).weights
         more = lists.under([weights])
         scores, best = (
             np.maximum.reduceat(model_scores(each.nbest, weights), each.nbest.offsets[:-1])
@@ -348,8 +351,9 @@ def with_graph_strings(lists: Lists, metric: Metric, search: Search) -> Lists:
     return lists
 
 
-def _searched(dev: DevLists) -> Optimized:
-    return find_weights_and_alpha(
+def _searched(dev: DevLists, step: float | None = None) -> Optimized:
+    """Search, and with a step take the best of the nearest weights that a recogniser can have."""
+    found = find_weights_and_alpha(
         dev.nbest,
         dev.stats,
         dev.metric,
@@ -357,6 +361,20 @@ def _searched(dev: DevLists) -> Optimized:
         penalty=dev.penalty,
         start_alpha=dev.start_alpha,
     )
+    if step is None:
+        return found
+
+    def score(weights: FeatureWeights) -> float:
+        return float(dev.metric.score(dev.total(weights, found.length_penalty or 0.0)))
+
+    rounded = max(in_steps(found.weights, step), key=lambda x: oriented(dev.metric, score(x)))
+    terms = in_recognisers_terms(rounded)
+    notice(
+        f"LMWT {terms['lm_weight']:.0f}, penalty {terms['insertion_penalty']:.4g}: "
+        f"{dev.metric.display.labelled(dev.metric.name())} {dev.metric.shown(score(rounded))} "
+        f"({dev.metric.shown(score(found.weights))} before rounding)"
+    )
+    return replace(found, weights=rounded)
 
 
 def _check_lists(
@@ -426,6 +444,7 @@ def optimize(
     also: Sequence[MetricLike] = (),
     samples: Natural = 0,
     contributions: bool = False,
+    penalty_step: float | None = None,
     plot: PathLike | None = None,
     progress: Progress | None = None,
     **search: Unpack[SearchOptions],
@@ -445,6 +464,9 @@ def optimize(
         Tune again on this many resampled sets of segments, and report how much the weights vary.
     contributions
         Also score the lists with each weight set to 0 and the others as they are.
+    penalty_step
+        Of a recogniser's weights take the best of the nearest with a whole LMWT and a multiple of
+        this as insertion penalty, as Kaldi's score.sh.
     plot
         Draw the scores, the weights, and the error surface of the weight that moves model scores
         most to a file: .svg, .png or .pdf. Needs portmert[plots].
@@ -484,7 +506,7 @@ def optimize(
     judges = list({judge.signature: judge for judge in others}.values())
     remind(tuned_metric, also)
     with using(progress=progress):
-        dev_lists = with_graph_strings(dev_lists, tuned_metric, how)
+        dev_lists = with_graph_strings(dev_lists, tuned_metric, how, penalty_step)
     prepared = read_dev_lists(dev_lists, tuned_metric, how, also=judges)
     with using(progress=progress), prepared as dev:
         threads, is_parallel = current().threads, samples or dev_lists.annotator is not None
@@ -493,7 +515,7 @@ def optimize(
                 f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
                 f"and restarts where they are more than the {threads} threads here"
             )
-        optimized = _searched(dev)
+        optimized = _searched(dev, penalty_step)
         total = dev.total(optimized.weights, optimized.length_penalty or 0.0)
         optimized = replace(optimized, score=float(dev.metric.score(total)))
         warn_of(optimized.warnings)

@@ -13,7 +13,7 @@ from ._help import Command
 from ._kinds import FILE, Whole
 from ._options_of_functions import options
 
-OF_ONE_SEARCH = ("samples", "also", "contributions", "plot")
+OF_ONE_SEARCH = ("samples", "also", "contributions", "penalty_step", "plot")
 """Parameters of `portmert.optimize` that `portmert.replicate` lacks."""
 
 
@@ -22,7 +22,7 @@ OF_ONE_SEARCH = ("samples", "also", "contributions", "plot")
 @options("tuner.api.lists.Lists", "paths")
 @_groups.graphs
 @_groups.lists
-@options("tuner.api.optimizing.optimize", "also--also contributions")
+@options("tuner.api.optimizing.optimize", "also--also contributions penalty_step")
 @options("tuner.api.optimizing.optimize", "plot")
 @_groups.search
 @_groups.length_penalty

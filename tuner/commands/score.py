@@ -18,7 +18,7 @@ SCORE = "tuner.api.scoring.score"
 @_groups.metric(SCORE)
 @options(SCORE, "hyp")
 @_groups.text_files
-@options(SCORE, "missing")
+@options(SCORE, "missing confusions")
 @options(SCORE, "hyp_links")
 @options(_groups.TEST_SET, "aligner options--set")
 @_groups.lowercase

@@ -13,6 +13,7 @@ from portmert.metrics._base import Metric
 from ..base.tables import Table
 from ..nbest.model import NBest, best_hypotheses
 from ..weights.feature_weights import FeatureWeights, value_labels
+from ..weights.recognisers import written_terms
 from .problem import within_segment_spread
 from .stat_table import StatTable
 
@@ -101,39 +102,12 @@ def table(rows: Sequence[Contribution], metric: Metric) -> Table:
         for line, row in zip(cells, rows, strict=True):
             line.append("" if row.without is None else metric.shown(row.without))
     note += f" {left_out} lighter weights are left out." if left_out else ""
-    if of_recogniser := in_recognisers_terms(rows):
+    if terms := written_terms(FeatureWeights({row.name: (row.weight,) for row in rows})):
         note += (
             " LM weight (lw, alpha) {lm_weight:.4g}; for each word {word_bonus:.4g} (beta, log of "
             "wip), as Kaldi's insertion penalty {insertion_penalty:.4g}."
-        ).format(**of_recogniser)
+        ).format(**terms["recogniser"])
     return Table("Weights", columns, cells, note=note.strip())
-
-
-_ACOUSTIC = {"acoustic", "-acoustic", "ac", "-ac", "am", "-am"}
-_LANGUAGE = {"language", "-graph", "lm", "-lm"}
-_WORDS = {"length", "words"}
-
-
-def in_recognisers_terms(rows: Sequence[Contribution]) -> dict[str, float]:
-    """Return the weights as recognisers take them; nothing where features are not theirs.
-
-    `lm_weight` and `word_bonus` are divided by the weight of acoustics; Kaldi's
-    `insertion_penalty` is a cost, divided by the weight of the language model.
-    """
-    found = [
-        [row.weight for row in rows if row.name in names]
-        for names in (_ACOUSTIC, _LANGUAGE, _WORDS)
-    ]
-    if any(len(weights) != 1 for weights in found):
-        return {}
-    (acoustic,), (language,), (words,) = found
-    if acoustic <= 0.0 or language <= 0.0:
-        return {}
-    return {
-        "lm_weight": language / acoustic,
-        "word_bonus": words / acoustic,
-        "insertion_penalty": -words / language,
-    }
 
 
 def as_json(rows: Sequence[Contribution]) -> dict[str, Mapping[str, Any]]:
@@ -146,5 +120,5 @@ def as_json(rows: Sequence[Contribution]) -> dict[str, Mapping[str, Any]]:
         }
         for row in rows
     }
-    of_recogniser = in_recognisers_terms(rows)
-    return {"contributions": contents, **({"recogniser": of_recogniser} if of_recogniser else {})}
+    weights = FeatureWeights({row.name: (row.weight,) for row in rows})
+    return {"contributions": contents, **written_terms(weights)}

@@ -15,6 +15,7 @@ from ..base.errors import counted
 from ..base.frames import Framed
 from ..base.json_toml import to_json
 from ..weights.feature_weights import FeatureWeights, TunedOn, value_labels
+from ..weights.recognisers import written_terms
 from . import contributions
 from .unseen import Unseen
 
@@ -112,7 +113,7 @@ class Optimized(Rated, Framed):
     ----------
     weights : FeatureWeights
         By name: `weights.values["LM"]`. All weights are finite. A weight is 0 only if it was 0 at
-        the start and was not searched.
+        the start and was not searched, or if steps of a penalty were asked for.
     first_score, score : float
         The score of the first hypothesis of each segment, as the system ranked them, and the score
         under `weights`, computed from scratch. It is not worse than that of the start unless the
@@ -237,7 +238,7 @@ class Optimized(Rated, Framed):
     def to_json(self) -> str:
         """Return the text of a file of weights; nothing in it changes from run to run."""
         scores = {**self._weights(), "metric": self.signature, "score": self.score}
-        scores |= self.tuned_on.as_json()
+        scores |= self.tuned_on.as_json() | written_terms(self.weights)
         return to_json(self.metric.display.with_rates(scores)) + "\n"
 
     def as_json(self) -> dict[str, object]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
-from portmert.metrics._display import Rated
+from portmert.metrics._display import NOTHING, Rated
+from portmert.metrics.edits import Wer
 
 from ..base import errors, tables
 from . import prepare, statistics
@@ -36,6 +37,9 @@ class Score(Rated):
         The quantities that papers tabulate: shares as fractions, counts as counts.
     segment_scores : (S,) float64
         The score of each segment by itself.
+    confusions : tuple of (str, str, int)
+        Of WER, if asked for: words of reference and hypothesis, "" for none, and how often they
+        are exchanged, the most frequent first.
     warnings : tuple of str
         What looks wrong with the texts, one line each.
     """
@@ -45,6 +49,7 @@ class Score(Rated):
     signature: str
     parts: dict[str, float] = field(repr=False)
     segment_scores: FloatArray = field(repr=False)
+    confusions: tuple[tuple[str, str, int], ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
 
     def doubts(self) -> list[str]:
@@ -58,7 +63,7 @@ class Score(Rated):
 
 
 def score_texts(
-    metrics: Sequence[Metric], batch: Batch, ready: prepare.Preparation
+    metrics: Sequence[Metric], batch: Batch, ready: prepare.Preparation, confusions: int = 0
 ) -> list[Score]:
     """Score one hypothesis a segment with each metric.
 
@@ -70,6 +75,8 @@ def score_texts(
         S hypotheses, one for each segment.
     ready
         The preparation of the batch; it is part of the signatures.
+    confusions
+        The number of confusions that are kept.
 
     Raises
     ------
@@ -96,6 +103,9 @@ def score_texts(
                         for k in starts
                     ]
                 ),
+                confusions=tuple(metric.confusions(batch)[:confusions])
+                if confusions and isinstance(metric, Wer)
+                else (),
             )
         )
     return scores
@@ -112,6 +122,7 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
                 "higher_is_better": score.metric.higher_is_better,
                 **score.metric.display.with_rates({"score": score.score}),
                 "parts": score.parts,
+                **({"confusions": score.confusions} if score.confusions else {}),
             }
             for score in scores
         ],
@@ -153,6 +164,7 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
     table = tables.aligned(["metric", "score", *columns], rows)
     blocks = [table, _lengths_line(scores)]
     blocks.append("\n".join(score.signature for score in scores))
+    blocks += [_confusions_table(score.confusions) for score in scores if score.confusions]
     if by_segment:
         by_number = [
             [str(segment), *(s.metric.shown(s.segment_scores[segment]) for s in scores)]
@@ -161,6 +173,12 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
         headers = ["segment", *labels]
         blocks.append(tables.aligned(headers, by_number, sides="r" * len(headers)))
     return "\n\n".join(blocks)
+
+
+def _confusions_table(confusions: Sequence[tuple[str, str, int]]) -> str:
+    """Return confusions with a dash for no word: an insertion or a deletion."""
+    rows = [[str(n), wrong or NOTHING, right or NOTHING] for wrong, right, n in confusions]
+    return tables.aligned(["times", "reference", "hypothesis"], rows, sides="rll")
 
 
 def _by_name(scores: Sequence[Score]) -> list[tuple[str, Score]]:

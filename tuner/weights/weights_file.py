@@ -9,7 +9,7 @@ from pathlib import Path
 from ..base import files
 from ..base.errors import InputError
 from ..base.numbers import parse_number
-from . import feature_weights, moses_ini
+from . import feature_weights, moses_ini, recognisers
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class WeightsFile:
         }
         if self.length_penalty:
             content["length_penalty"] = self.length_penalty
-        return (json.dumps(content | self.tuned_on.as_json(), indent=1) + "\n").encode()
+        content |= self.tuned_on.as_json() | recognisers.written_terms(weights)
+        return (json.dumps(content, indent=1) + "\n").encode()
 
 
 def written_beside(path: Path, sparse: Mapping[str, Sequence[float]]) -> dict[str, list[str]]:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import portmert
+from portmert.tuner.base.errors import InputError
 from portmert.tuner.search.contributions import Contribution, as_json, of_weights, table
 from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.recognisers import in_recognisers_terms, in_steps
 
 FEATURES = [[[1.0, 0.0, 5.0], [0.0, 2.0, 5.0]], [[2.0, 0.0, 5.0], [0.0, 1.0, 5.0]]]
 SCORES = [[0.1, 0.9], [0.2, 0.8]]
@@ -62,9 +64,25 @@ def test_weights_of_a_recogniser_are_shown_in_its_terms():
     rows, metric = of_weights(weights), portmert.metric("wer")
     assert as_json(rows)["recogniser"] == {
         "lm_weight": 12.0, "word_bonus": -3.0, "insertion_penalty": 0.25,
+        "kaldi": {"lmwt": 12.0, "acwt": 1 / 12, "word-ins-penalty": 0.25},
+        "slf": {"acscale": 1.0, "lmscale": 12.0, "wdpenalty": -3.0},
+        "espnet": {"lm_weight": 12.0, "penalty": -3.0},
     }  # fmt: skip
     line = table(rows, metric).text().splitlines()[-1]
     assert line.startswith(
         "LM weight (lw, alpha) 12; for each word -3 (beta, log of wip), as Kaldi"
     )
     assert "recogniser" not in as_json(rows[1:])
+
+
+def test_steps_of_a_recogniser_are_the_nearest_pairs():
+    weights = FeatureWeights({"-ac": (0.5,), "x": (7.0,), "-lm": (5.2,), "length": (-1.5,)})
+    pairs = [
+        (terms["lm_weight"], terms["insertion_penalty"])
+        for terms in map(in_recognisers_terms, in_steps(weights, 0.25))
+    ]
+    assert pairs == [(10, 0.25), (10, 0.5), (11, 0.25), (11, 0.5)]
+    assert all(each.values["x"] == (7.0,) for each in in_steps(weights, 0.25))
+    for step, wrong in ((0.0, weights), (1.0, FeatureWeights({"lm": (1.0,), "length": (1.0,)}))):
+        with pytest.raises(InputError, match="--penalty-step needs a step above 0"):
+            in_steps(wrong, step)

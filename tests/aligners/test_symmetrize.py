@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portmert.aligners._base import parse_links
-from portmert.extensions.giza._symmetrize import Heuristic, symmetrize
+from portmert.aligners._symmetrize import Heuristic, symmetrize
 from tests.oracles import aligners as oracle
 from tests.support.aligner_programs import DATA
 from tests.support.places import MOSES, needs

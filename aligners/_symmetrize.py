@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Literal
 
-from portmert.aligners._base import Links
+from ._base import Links
 
 Heuristic = Literal[
     "srctotgt", "tgttosrc", "union", "intersection", "grow", "grow-diag", "grow-final",
