@@ -209,6 +209,38 @@ def test_wer_and_cer_of_jiwer(texts):
     assert whole == pytest.approx(jiwer.cer(reference, hypotheses), abs=1e-12)
 
 
+def test_wer_of_meeteval_in_stm(tmp_path):
+    meeteval = pytest.importorskip("meeteval", reason="package: meeteval is not installed")
+    hypotheses, (reference,) = random_texts(6)
+    for name, lines in (("hyp", hypotheses), ("ref", reference)):
+        words = (" ".join(line.split()) for line in lines)  # meeteval cuts at every blank
+        rows = (f"s{n} 1 x {n}.25 {n}.75 {line}\n" for n, line in enumerate(words))
+        (tmp_path / name).write_text(";; made\n" + "".join(rows))
+    found = portmert.score(tmp_path / "hyp", [tmp_path / "ref"], metric="wer")
+    sides = (meeteval.io.STM.load(tmp_path / name) for name in ("ref", "hyp"))
+    rates = meeteval.wer.sisower(*sides)
+    assert 1 - found.score == meeteval.wer.combine_error_rates(rates).error_rate
+    for n, score in enumerate(found.segment_scores):
+        if reference[n].split():  # no rate there
+            assert 1 - score == pytest.approx(rates[f"s{n}"].error_rate)
+
+
+@pytest.mark.parametrize("name", ["rouge1", "rouge2", "rougeL"])
+def test_rouge_of_the_recipe(name):
+    rouge = pytest.importorskip("rouge_score.rouge_scorer", reason="package: rouge-score is not")
+    hypotheses, references = random_texts(6)
+    program = ROOT / "configs/recipes/rouge.py"
+    metric = f"command:{sys.executable} {program} {name}"
+    found = portmert.score(hypotheses, references, metric=metric)
+    scorer = rouge.RougeScorer([name])
+    best = [
+        max(scorer.score(text, hypothesis)[name].fmeasure for text in texts)
+        for hypothesis, *texts in zip(hypotheses, *references, strict=True)
+    ]
+    assert found.segment_scores.tolist() == pytest.approx(best, abs=1e-12)
+    assert found.score == pytest.approx(sum(best) / len(best), abs=1e-12)
+
+
 STEPS_OF_JIWER = {
     "lowercase": "ToLowerCase",
     "no-punct": "RemovePunctuation",

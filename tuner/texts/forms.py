@@ -31,7 +31,9 @@ _SHARE = 0.9
 _MOST = 256
 """Texts that the alternatives of one segment may make."""
 _NUMBER = r"\d+(?:\.\d+)?"
-_STM = re.compile(rf"(\S+)\s+(\S+)\s+(\S+)\s+({_NUMBER})\s+({_NUMBER})(?:\s+<[^>]*>)?(?:\s+(.*))?")
+_STM = re.compile(
+    rf"(\S+)\s+(\S+)\s+(\S+)\s+({_NUMBER})\s+({_NUMBER})(?:\s+(<[^>]*>))?(?:\s+(.*))?"
+)
 _CTM = re.compile(rf"(\S+)\s+(\S+)\s+({_NUMBER})\s+({_NUMBER})\s+(\S+)(?:\s+-?{_NUMBER}\s*)?")
 _CUE = re.compile(r"\s*(?:\d+:)?\d\d:\d\d[.,]\d{3}\s+-->\s+(?:\d+:)?\d\d:\d\d[.,]\d{3}\b.*")
 _RECOGS = re.compile(r"\S+:\t?\s*(?:ref|hyp)=\[.*\]\s*")
@@ -142,11 +144,13 @@ def _fields(
 
 def _stm(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
     """Return the texts of STM; ids are made of file, channel and begin."""
+    form = "STM, `FILE CHANNEL SPEAKER BEGIN END [<LABEL>] WORDS`"
+    fields = list(_fields(where, numbered, _STM, form))
+    are_labels = 2 * sum(bool(row[5]) for row in fields) > len(fields)  # else words, as <unk>
     rows = [
-        (f"{file}-{channel}", speaker, float(begin), float(end), text)
-        for file, channel, speaker, begin, end, text in _fields(
-            where, numbered, _STM, "STM, `FILE CHANNEL SPEAKER BEGIN END [<LABEL>] WORDS`"
-        )
+        (f"{file}-{channel}", speaker, float(begin), float(end), f"{word} {text}".strip())
+        for file, channel, speaker, begin, end, label, text in fields
+        for word in ("" if are_labels else label,)
         if text.strip().lower() != IGNORED
     ]
     ids = [f"{file}-{begin:.3f}" for file, _, begin, _, _ in rows]

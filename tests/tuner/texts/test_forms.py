@@ -105,6 +105,19 @@ def test_words_with_times_are_cut_into_the_segments_of_stm(folder):
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_word_in_brackets_that_few_lines_begin_with_is_no_label(folder):
+    times = "show 1 spk {0}.0 {0}.50 {1}\n"
+    lines = ["<unk> the old ship left", "we saw birds", "it <unk>"]
+    (folder / "plain").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "odd").write_text("".join(times.format(*pair) for pair in enumerate(lines)))
+    (folder / "labelled").write_text(
+        "".join(times.format(n, f"<o,f> {line}") for n, line in enumerate(lines))
+    )
+    for name in ("odd", "labelled"):
+        assert portmert.score("plain", [name], metric="wer").score == 1.0
+
+
+@pytest.mark.usefixtures("folder")
 def test_alternatives_of_references_are_alternatives(folder):
     (folder / "alt").write_text("the { old / new } ship { left / @ }\nwe saw birds\n")
     said = ["1 reference with alternatives `{ a / b }`, of which the best counts"]
