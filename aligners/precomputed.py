@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
+from portmert.tuner.base.columns import column_of
 from portmert.tuner.base.errors import InputError, counted
 from portmert.tuner.base.files import called, read_lines
 
@@ -32,7 +33,8 @@ class Precomputed(Aligner):
     Parameters
     ----------
     links : Path
-        The file, plain, .gz or .xz. Each pair has a line, which is empty if it has no links.
+        The file, plain, .gz or .xz, or FILE#KEY of JSON lines, FILE.tsv#COLUMN of a table. Each
+        pair has a line, which is empty if it has no links.
     reverse : Path
         Links of the other direction: source-target as well, as fast_align -r and eflomal write
         them, or GIZA++'s A3 file, whose sides are exchanged.
@@ -75,7 +77,8 @@ def _rows(
     path: Path, lengths: Sequence[tuple[int, int]], *, is_reverse: bool = False
 ) -> list[Links]:
     """Return the links of each pair of these lengths; `is_reverse`: an A3 file's are turned."""
-    name, read = called(path), read_lines(path)
+    name, column = called(path), column_of(path)
+    read = list(map(column.text, range(len(column.values)))) if column else read_lines(path)
     lines = link_lines(read, origin=name)
     if len(lines) != len(lengths):
         raise InputError(

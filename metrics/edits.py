@@ -301,7 +301,7 @@ class ExactMatch(Metric):
         """Return (H, 2) counts in the order of `stat_names`."""
 
         def stats(single: Batch) -> FloatArray:
-            distances = edit_distances(_shared.segments_of(single), self.long_jumps)
+            distances = edit_distances(_shared.segments_of(single), False)  # noqa: FBT003
             return np.column_stack([distances == 0.0, np.ones(len(distances))])
 
         return _shared.best_reference(batch, stats, lambda rows: rows[:, 0])

@@ -111,9 +111,9 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
 
 
 def _joined(links: TextFile, gold: TextFile, base: int) -> Sequence[TextFile]:
-    """Return both in one order, by the ids that stand before tabs, and WPT's files as lines."""
+    """Return both in one order, by ids, also those before tabs, and WPT's files as lines."""
     texts: list[TextFile] = []
-    for file, first in ((links, 0), (gold, base)):
+    for file, first in ((joining.opened(links), 0), (joining.opened(gold), base)):
         lines = pair_lines(read_lines(file), base=first)
         pairs = [line.split("\t", 1) for line in lines]
         has_ids = bool(lines) and all(
@@ -122,9 +122,11 @@ def _joined(links: TextFile, gold: TextFile, base: int) -> Sequence[TextFile]:
         texts.append(
             LinesById(called(file), (pair[1] for pair in pairs), (pair[0] for pair in pairs))
             if has_ids
+            else file
+            if isinstance(file, LinesById)
             else Lines(called(file), lines)
         )
-    return joining.joined(texts)[0] if any(isinstance(x, LinesById) for x in texts) else texts
+    return joining.joined(texts)[0]
 
 
 def _numbered(file: TextFile) -> list[tuple[int, str]]:

@@ -23,6 +23,7 @@ from .forms import COMMENT, LinesById, TimedWords, cut_at_times, read_form
 
 BYTE_ORDER_MARK = "\ufeff"
 LINKS_LINE = re.compile(r"[ \t]*(?:[0-9]{1,9}-[0-9]{1,9}(?:[ \t]+|$))*")
+_GOLD_LINKS = re.compile(LINKS_LINE.pattern.replace("9}-[", "9}[-?p]["))
 _ID = re.compile(r"[0-9]{1,9}|(?=[^0-9]*[0-9])(?=.*[^\W0-9]|.*-).+")
 """A word that may be an id."""
 _TRN = re.compile(r"(.*?)\s*\(([^\s()]*[0-9][^\s()]*)\)\s*")
@@ -289,7 +290,7 @@ def seem_ids(text: TextFile) -> LinesById | None:
     few = _FEW if numbers else 1
     if len(lines) <= few or 2 * sum(map(bool, lines.values())) < len(lines):
         return None
-    if all(LINKS_LINE.fullmatch(f"{name} {line}") for name, line in lines.items()):
+    if all(_GOLD_LINKS.fullmatch(f"{name} {line}") for name, line in lines.items()):
         return None
     return LinesById(called(text), lines.values(), lines)
 

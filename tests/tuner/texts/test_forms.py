@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import product
 from pathlib import Path
 
@@ -16,41 +18,51 @@ from tests.support.places import ROOT
 SEGMENTS = {"u-1": "the old ship left", "u-2": "we saw birds"}
 
 
-def of_lines(form):
-    return "".join(form.format(id=name, text=text) + "\n" for name, text in SEGMENTS.items())
+LINKS = {"u-1": "0-0 1-1", "u-2": "0-0 2-1"}
+NUMBERS = {"u-1": "1.5", "u-2": "-2.25"}
 
 
-def timed(form):
-    return "".join(
-        form.format(
-            id=name, n=n, time=f"00:00:0{n}{{}}000", text=text, next=f"00:00:0{n + 1}{{}}000"
+def written(segments: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the forms of texts without ids, and with ids."""
+
+    def lines(form, between=""):
+        rows = (form.format(id=name, text=text) + "\n" for name, text in segments.items())
+        return between.join(rows)
+
+    def timed(form):
+        return "".join(
+            form.format(n=n, time=f"00:00:0{n}{{}}000", text=text, next=f"00:00:0{n + 1}{{}}000")
+            for n, text in enumerate(segments.values())
         )
-        for n, (name, text) in enumerate(SEGMENTS.items())
-    )
+
+    quoted = "{text}" if segments is NUMBERS else '"{text}"'
+    record = '{{"t": ' + quoted + "}}"
+    plain = {
+        "plain": lines("{text}"),
+        "a.jsonl#t": lines(record),
+        "a.json#t": "[" + lines(record, ",") + "]",
+        "a.tsv#t": "n\tt\n" + lines("0\t{text}"),
+        "a.csv#t": "n,t\n" + lines('0,"{text}"'),
+        "c.jsonl#c.0.t": lines('{{"c": [' + record + ', {{"t": "no"}}]}}'),
+        "sgml": lines('<seg id="1">{text}</seg>'),
+        "set.sgm": f'<refset>\n<doc docid="d">\n{lines("<seg>{text}</seg>")}</doc>\n</refset>\n',
+        "a.vtt": "WEBVTT\n\n" + timed("{time} --> {next}\n<b>{text}</b>\n\n").replace("{}", "."),
+        "a.srt": timed("{n}\n{time} --> {next}\n{text}\n\n").replace("{}", ","),
+    }
+    with_ids = {
+        "kaldi": lines("{id} {text}"),
+        "trn": ";; a note\n" + lines("{text} ({id})") + ";; another\n",
+        "b.jsonl#t": lines('{{"id": "{id}", "t": ' + quoted + "}}"),
+        "b.tsv#t": "id\tt\n" + lines("{id}\t{text}"),
+        "recogs": "".join(f"{name}:\tref={text.split()}\n" for name, text in segments.items()),
+        "both#hyp": "".join(
+            f"{name}:\tref=['x']\n{name}:\thyp={text.split()}\n" for name, text in segments.items()
+        ),
+    }
+    return plain, with_ids
 
 
-PLAIN = {
-    "plain": of_lines("{text}"),
-    "a.jsonl#t": of_lines('{{"t": "{text}"}}'),
-    "a.json#t": "[" + of_lines('{{"t": "{text}"}},').strip().removesuffix(",") + "]",
-    "a.tsv#t": "n\tt\n" + of_lines("0\t{text}"),
-    "a.csv#t": "n,t\n" + of_lines('0,"{text}"'),
-    "c.jsonl#c.0.t": of_lines('{{"c": [{{"t": "{text}"}}, {{"t": "no"}}]}}'),
-    "sgml": of_lines('<seg id="1">{text}</seg>'),
-    "set.sgm": f'<refset>\n<doc docid="d">\n{of_lines("<seg>{text}</seg>")}</doc>\n</refset>\n',
-    "a.vtt": "WEBVTT\n\n" + timed("{time} --> {next}\n<b>{text}</b>\n\n").replace("{}", "."),
-    "a.srt": timed("{n}\n{time} --> {next}\n{text}\n\n").replace("{}", ","),
-}
-WITH_IDS = {
-    "kaldi": of_lines("{id} {text}"),
-    "trn": ";; a note\n" + of_lines("{text} ({id})") + ";; another\n",
-    "b.jsonl#t": of_lines('{{"id": "{id}", "t": "{text}"}}'),
-    "b.tsv#t": "id\tt\n" + of_lines("{id}\t{text}"),
-    "recogs": "".join(f"{name}:\tref={text.split()}\n" for name, text in SEGMENTS.items()),
-    "both#hyp": "".join(
-        f"{name}:\tref=['x']\n{name}:\thyp={text.split()}\n" for name, text in SEGMENTS.items()
-    ),
-}
+PLAIN, WITH_IDS = written(SEGMENTS)
 STM = ";; a note\n" + "".join(
     f"show 1 spk {n}.0 {n}.50 <o,f> {text}\n" for n, text in enumerate(SEGMENTS.values())
 )
@@ -64,7 +76,11 @@ CTM = "".join(
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, content in {**PLAIN, **WITH_IDS, "stm": STM, "ctm": CTM}.items():
+    contents = {**PLAIN, **WITH_IDS, "stm": STM, "ctm": CTM}
+    for begin, segments in (("l-", LINKS), ("n-", NUMBERS)):
+        for forms in written(segments):
+            contents |= {f"{begin}{name}": content for name, content in forms.items()}
+    for name, content in contents.items():
         (tmp_path / name.partition("#")[0]).write_text(content)
     return tmp_path
 
@@ -86,6 +102,79 @@ def test_every_form_is_read_under_every_option_of_texts():
         assert errors("plain", "plain", source=Path(source)) == (0.0, []), source
     for source in WITH_IDS:
         assert errors("kaldi", "trn", source=Path(source)) == (0.0, []), source
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_form_is_read_under_every_option_of_links():
+    for forms, text in ((PLAIN, "plain"), (WITH_IDS, "kaldi")):
+        for name in forms:
+            one, other = Path(f"l-{name}"), Path(f"l-{text}")
+            for links in ((one, other), (other, one)):
+                given = {"source": Path(text), "hyp_links": links[0], "ref_links": [links[1]]}
+                assert portmert.score(Path(text), [Path(text)], metric="v", **given).score == 1.0
+                assert portmert.check_links(*links).error_rate == 0.0
+            if "#" in name:
+                made = portmert.align(
+                    ["a b c"] * 2, ["x y"] * 2, aligner="precomputed", options={"links": one}
+                )
+                assert made == [[(0, 0), (1, 1)], [(0, 0), (2, 1)]]
+
+
+@pytest.fixture
+def lists(folder):
+    for ids, name in ((False, "list"), (True, "list-of-ids")):
+        rows = (
+            {"nbest": [{"text": text, "features": {"f": 1.0}}], **({"id": key} if ids else {})}
+            for key, text in SEGMENTS.items()
+        )
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return {"list": PLAIN, "list-of-ids": WITH_IDS}
+
+
+def test_every_form_is_read_beside_lists(lists):
+    for name, forms in lists.items():
+        for form in forms:
+            read = portmert.Lists.read(name, refs=[form], source=form, features=[f"q=chrf@{form}"])
+            texts = read.references
+            assert [" ".join(texts.texts.words(row)) for row in range(2)] == [*SEGMENTS.values()]
+            assert texts.source == tuple(SEGMENTS.values())
+            assert read.nbest.features[:, -1].tolist() == [1.0, 1.0]
+
+
+def numbers_read(name, form):
+    """The forms of numbers that features and scores read, both alike."""
+    try:
+        read = portmert.Lists.read(name, features=[f"q={form}"]).nbest.features[:, -1].tolist()
+    except InputError as error:
+        with pytest.raises(InputError, match=re.escape(str(error))):
+            portmert.optimize(portmert.Lists.read(name), f"scores:{form}")
+        return False
+    assert read == [1.5, -2.25]
+    tuned = portmert.optimize(portmert.Lists.read(name), f"scores:{form}", optimizer="mert")
+    assert tuned.score == pytest.approx(-0.375)
+    return True
+
+
+ROWS = {
+    "`FILE.jsonl#KEY`": ("a.jsonl#t", "a.json#t", "b.jsonl#t", "c.jsonl#c.0.t"),
+    "`FILE.tsv#COLUMN`": ("a.tsv#t", "a.csv#t", "b.tsv#t"),
+    "as in Kaldi's `text`": ("kaldi",),
+    "as in sclite's `text (spk-utt)`": ("trn",),
+    "icefall's results": ("recogs", "both#hyp"),
+    "SGML, SRT, VTT": ("sgml", "set.sgm", "a.vtt", "a.srt"),
+}
+"""Rows of the table of the page on formats, and forms that stand for them."""
+
+
+@pytest.mark.usefixtures("lists")
+def test_the_page_tells_which_forms_numbers_have(folder):
+    (folder / "n-kaldi").write_text("u-1-1 1.5\nu-2-1 -2.25\n")
+    page = (ROOT / "docs/how-to/formats.md").read_text(encoding="utf-8")
+    for row, forms in ROWS.items():
+        (cells,) = (line.split(" | ") for line in page.splitlines() if row in line.split(" | ")[0])
+        for form in forms:
+            name = "list-of-ids" if form in WITH_IDS else "list"
+            assert numbers_read(name, f"n-{form}") == ("yes" in cells[2]), form
 
 
 @pytest.mark.usefixtures("folder")
