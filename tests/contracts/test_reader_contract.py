@@ -25,7 +25,7 @@ NAMES = families.own_names("reader")
 
 EXPECTED = (
     "moses marian joshua cdec travatar fairseq flat tsv jsonl "
-    "openai huggingface kaldi espnet nemo mlm-scoring"
+    "openai huggingface kaldi espnet mlm-scoring"
 )
 FOLDERS = ["espnet2"]  # which is no file: tests/tuner/nbest/readers/test_speech.py
 FORMATS = [name for name in NAMES if name not in ("auto", *FOLDERS)]
@@ -178,7 +178,6 @@ def test_a_column_called_rank_that_has_no_numbers_is_a_feature_with_a_warning(tm
 
 RECORDS = {
     "jsonl": lambda s, texts: _record(id=s, hypotheses=list(texts)),
-    "nemo": lambda s, texts: _record(id=s, beams=[[text, -1.0] for text in texts]),
     "huggingface": lambda s, texts: _record(
         id=s, sequences=list(texts), sequences_scores=[-1.0] * len(texts)
     ),
@@ -215,7 +214,6 @@ def test_records_are_segments_by_every_usual_id_whatever_their_order(tmp_path, n
 
 FAILED = {
     "jsonl": ({"hypotheses": []}, {"error": "CUDA out of memory"}),
-    "nemo": ({"beams": []}, {"pred_text": "a"}, {"error": {"code": 400, "message": "bad"}}),
     "huggingface": ({"sequences": []}, {"error": "CUDA out of memory"}),
     "openai": (
         {"choices": []},

@@ -35,6 +35,7 @@ from tests.support.run_folders import (
     write_lines,
     write_lists,
 )
+from tests.tuner.texts.test_forms import CTM, PLAIN, STM, WITH_IDS
 
 SEGMENTS = 3
 LISTED = [
@@ -57,7 +58,7 @@ def make_targets(folder: Path) -> list[Target]:
     """Write the good files of every target to a folder of its name, and return all targets."""
     makers = (
         _lists, _beside_lists, _joined_lists, _columns, _speech_folders, _scores, _gold_edits,
-        _texts, _paths, _features, _statistics, judges.targets, moses.targets,
+        _texts, _forms, _paths, _features, _statistics, judges.targets, moses.targets,
         commands.targets, _graphs, _configs, _runs, _caches, _records,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
@@ -343,6 +344,22 @@ def _texts(folder):
     for name in ("start.json", "moses.ini", "run1.dense"):
         call = ("rerank", "--nbest", "list", "--weights", "{}", "--out", "best")
         yield Target("weights", call, (name,), out=("best",), then=_same_weights)
+
+
+def _forms(folder):
+    """Texts with markup around them, under the option of hypotheses, and gold links of WPT."""
+    place = new_place(folder, "forms")
+    for forms, name in ((PLAIN, "plain"), (WITH_IDS, "kaldi"), ({"stm": STM, "ctm": CTM}, "stm")):
+        (place / f"ref-{name}").write_text(forms[name])
+        for form, content in forms.items():
+            file, mark, key = form.partition("#")
+            (place / file).write_text(content)
+            texts = ("--hyp", f"{{}}{mark}{key}", "--ref", f"ref-{name}")
+            call = ("score", "--metric", "wer", *texts, "--confusions", "9", "--json", "out.json")
+            yield Target("forms", call, (file,), out=("out.json",))
+    write_lines(place / "wpt", ["0001 1 1", "0001 2 2 P", "0002 1 2 S 0.5"])
+    write_lines(place / "links", ["0-0 1-1", "0-1"])
+    yield Target("forms", ("align", "--check", "links", "--gold", "{}"), ("wpt",))
 
 
 def _features(folder):

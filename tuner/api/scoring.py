@@ -10,7 +10,6 @@ from portmert.metrics._base import Metric, Texts, Vocabulary
 from ..base import arguments, errors
 from ..base.context import Progress, using
 from ..base.files import TextFile
-from ..base.numbers import Natural
 from ..base.warn import warn_of, warnings_so_far
 from ..components import registry
 from ..texts import corpus, joining, scoring, statistics, text_pipeline
@@ -39,7 +38,6 @@ class ScoreOptions(TypedDict, total=False):
     aligner: str | Aligner | None
     ids: bool
     missing: Literal["error", "segment", "empty"] | None
-    confusions: int
     text: str | Sequence[str] | text_pipeline.TextPipeline
     text_model: PathLike | None
     annotator: str | Annotator | None
@@ -76,7 +74,6 @@ def score(
     aligner: str | Aligner | None = None,
     ids: bool = False,
     missing: Literal["error", "segment", "empty"] | None = None,
-    confusions: Natural = 0,
     text: str | Sequence[str] | text_pipeline.TextPipeline = "",
     text_model: PathLike | None = None,
     annotator: str | Annotator | None = None,
@@ -106,8 +103,6 @@ def score(
         What becomes of segments that lack a text: an `error`, leave out the `segment`, or count
         an `empty` hypothesis, all words of it deletions (by ids; Kaldi's `mode=all`); a warning
         counts them. Default: error.
-    confusions
-        Of wer keep the most frequent substitutions, insertions and deletions, so many in all.
     source, ref_links, text, text_model, annotator, annotation_cache
         As in `Lists`.
     threads
@@ -156,7 +151,7 @@ def score(
         texts, read = _read(sides, aligner, ids=ids, missing=missing)
         batch = preparation.batch(texts, preparation.references(read))
         warn_of(n for item in metrics for n in statistics.notices(item, batch))
-        scores = scoring.score_texts(metrics, batch, preparation, confusions)
+        scores = scoring.score_texts(metrics, batch, preparation)
     warn_of(line for item in scores for line in item.doubts())
     scores = [replace(item, warnings=warnings_so_far()) for item in scores]
     return scores[0] if isinstance(metric, str | Metric) else scores

@@ -9,6 +9,7 @@ import portmert
 
 from . import _groups, _outputs
 from ._help import Command
+from ._kinds import Whole
 from ._options_of_functions import options
 
 SCORE = "tuner.api.scoring.score"
@@ -18,16 +19,27 @@ SCORE = "tuner.api.scoring.score"
 @_groups.metric(SCORE)
 @options(SCORE, "hyp")
 @_groups.text_files
-@options(SCORE, "missing confusions")
+@options(SCORE, "missing")
 @options(SCORE, "hyp_links")
 @options(_groups.TEST_SET, "aligner options--set")
 @_groups.lowercase
 @_groups.text_steps
 @_groups.annotator
 @click.option("--segments", "by_segment", is_flag=True, help="Show the score of each segment too.")
+@click.option(
+    "--confusions",
+    type=Whole(1),
+    help="Show the most frequent substitutions, insertions and deletions of wer too, so many.",
+)
 @_outputs.json_option
 def command(
-    *, hyp: Path, refs: tuple[Path, ...], by_segment: bool, json_out: Path | None, **values: Any
+    *,
+    hyp: Path,
+    refs: tuple[Path, ...],
+    by_segment: bool,
+    confusions: int | None,
+    json_out: Path | None,
+    **values: Any,
 ) -> None:
     """Score texts against references.
 
@@ -47,6 +59,8 @@ def command(
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()
     scores = portmert.score(hyp, refs, **values)
-    if not _outputs.print_json(json_out, as_json(scores, by_segment=by_segment), indent=2):
-        click.echo(as_text(scores, by_segment=by_segment))
+    if not _outputs.print_json(
+        json_out, as_json(scores, by_segment=by_segment, confusions=confusions or 0), indent=2
+    ):
+        click.echo(as_text(scores, by_segment=by_segment, confusions=confusions or 0))
         _outputs.say_left_out()

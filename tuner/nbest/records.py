@@ -188,7 +188,7 @@ class SegmentNames:
         ids = self.in_references
         if ids is not None and name not in ids and not self.drop:
             key = (
-                "; name the key of the ids in --nbest-format, as nemo:id=audio_filepath"
+                "; name the key of the ids in --nbest-format, as jsonl:id=audio_filepath"
                 if name.isdecimal() and not any(map(str.isdecimal, ids))
                 else ""
             )

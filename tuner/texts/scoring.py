@@ -37,9 +37,8 @@ class Score(Rated):
         The quantities that papers tabulate: shares as fractions, counts as counts.
     segment_scores : (S,) float64
         The score of each segment by itself.
-    confusions : tuple of (str, str, int)
-        Of WER, if asked for: words of reference and hypothesis, "" for none, and how often they
-        are exchanged, the most frequent first.
+    batch : Batch or None
+        What is scored.
     warnings : tuple of str
         What looks wrong with the texts, one line each.
     """
@@ -49,8 +48,14 @@ class Score(Rated):
     signature: str
     parts: dict[str, float] = field(repr=False)
     segment_scores: FloatArray = field(repr=False)
-    confusions: tuple[tuple[str, str, int], ...] = field(default=(), repr=False)
+    batch: Batch | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
+
+    def confusions(self, most: int) -> list[tuple[str, str, int]]:
+        """Return the most frequent edits of WER, see `Wer.confusions`; none of other metrics."""
+        if not most or self.batch is None or not isinstance(self.metric, Wer):
+            return []
+        return self.metric.confusions(self.batch)[:most]
 
     def doubts(self) -> list[str]:
         """Return a line if scores of segments are not finite."""
@@ -63,7 +68,7 @@ class Score(Rated):
 
 
 def score_texts(
-    metrics: Sequence[Metric], batch: Batch, ready: prepare.Preparation, confusions: int = 0
+    metrics: Sequence[Metric], batch: Batch, ready: prepare.Preparation
 ) -> list[Score]:
     """Score one hypothesis a segment with each metric.
 
@@ -75,8 +80,6 @@ def score_texts(
         S hypotheses, one for each segment.
     ready
         The preparation of the batch; it is part of the signatures.
-    confusions
-        The number of confusions that are kept.
 
     Raises
     ------
@@ -103,15 +106,13 @@ def score_texts(
                         for k in starts
                     ]
                 ),
-                confusions=tuple(metric.confusions(batch)[:confusions])
-                if confusions and isinstance(metric, Wer)
-                else (),
+                batch=batch,
             )
         )
     return scores
 
 
-def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
+def as_json(scores: Sequence[Score], *, by_segment: bool, confusions: int = 0) -> dict[str, Any]:
     """Return the scores as the JSON object of `portmert score --json`."""
     document: dict[str, Any] = {
         "segments": len(scores[0].segment_scores),
@@ -122,7 +123,7 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
                 "higher_is_better": score.metric.higher_is_better,
                 **score.metric.display.with_rates({"score": score.score}),
                 "parts": score.parts,
-                **({"confusions": score.confusions} if score.confusions else {}),
+                **({"confusions": rows} if (rows := score.confusions(confusions)) else {}),
             }
             for score in scores
         ],
@@ -143,7 +144,7 @@ def as_json(scores: Sequence[Score], *, by_segment: bool) -> dict[str, Any]:
     return document
 
 
-def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
+def as_text(scores: Sequence[Score], *, by_segment: bool, confusions: int = 0) -> str:
     """Return the scores as aligned tables, with shares in percent, as papers print them."""
     # Shares, printed in percent, and no counts; a formula's parts are called `bleu.p1`. A rate
     # stands once: as the value of its metric, or in a formula as `wer.rate`.
@@ -164,7 +165,7 @@ def as_text(scores: Sequence[Score], *, by_segment: bool) -> str:
     table = tables.aligned(["metric", "score", *columns], rows)
     blocks = [table, _lengths_line(scores)]
     blocks.append("\n".join(score.signature for score in scores))
-    blocks += [_confusions_table(score.confusions) for score in scores if score.confusions]
+    blocks += [_confusions_table(x) for score in scores if (x := score.confusions(confusions))]
     if by_segment:
         by_number = [
             [str(segment), *(s.metric.shown(s.segment_scores[segment]) for s in scores)]

@@ -92,7 +92,7 @@ BROKEN = (
     (0.2, "^[\u0120\u010a]", "are in subwords of bytes",
      "decode them with the tokenizer of the model"),
     (0.01, r"▁|^##\w|\w@@$|^￭|\w￭$", "are in subwords",
-     "join them (`@@`: --text debpe, `▁`: --text spm-decode)"),
+     "join them (`@@`: --text debpe, `▁`: --text {side}:spm-decode)"),
 )  # fmt: skip
 """Tokens of one side that are no words: their least share, a pattern, what the side is, and what
 to do. The first sign counts."""
@@ -382,7 +382,8 @@ def _one_sided(sides: Sides, message: str, form: Form, least_share: float = 0.0)
     Parameters
     ----------
     message
-        `{present}` and `{absent}` are the names of the sides, `{example}` a token of the form.
+        `{present}` and `{absent}` are the names of the sides, `{example}` a token of the form,
+        `{side}` what a text step calls the side that has it.
     least_share
         The least share of the tokens on their side.
     """
@@ -392,7 +393,12 @@ def _one_sided(sides: Sides, message: str, form: Form, least_share: float = 0.0)
         if count < LEAST or share < least_share or expected < 2 * LEAST:
             continue  # too few, or too little text to expect any on the other side
         if plain.count(form) <= 0.1 * expected:
-            return message.format(present=side.name, absent=plain.name, example=side.example(form))
+            return message.format(
+                present=side.name,
+                absent=plain.name,
+                example=side.example(form),
+                side=side.name[:3],
+            )
     return None
 
 

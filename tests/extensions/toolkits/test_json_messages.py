@@ -110,12 +110,6 @@ test_what_is_wrong_is_said_with_its_place = refusals(
                 "list1:1: 'sequences' has 1 entry, no multiple of n=2"
             ),
         },
-        "nemo": {
-            '{"beams": [["a"]]}': "list1:1: 'beams' is [\"a\"], expected a text and a score",
-            '{"pred_text": "a"}': (
-                "list1:1: id '0': 'beams' is missing, expected a list of hypotheses"
-            ),
-        },
         "kaldi": {
             "u-1 a\nu-1 b\n": "list1:2: u-1 stands twice, first in line 1",
             "u-1 a\nu b\n": "list1:2: 'u b' does not begin with a key of a hypothesis, like",

@@ -338,12 +338,12 @@ def test_a_missing_id_is_named_where_the_references_have_ids(tmp_path):
 
     text = json.dumps({"audio_filepath": "u1", "beams": [["a", -1]]})
     names = SegmentNames({"u1": 0}, "ref")
-    message = fails(tmp_path, "nemo", text, names=names)
+    message = fails(tmp_path, "jsonl", text, names=names)
     assert message.startswith(
         "list1:1: 'id' is missing, expected the id of the segment, as the ref"
     )
     assert "name it: id=KEY (keys found: audio_filepath, beams)" in message
-    nbest = read(tmp_path, "nemo:id=audio_filepath", text, names=SegmentNames({"u1": 0}, "ref"))
+    nbest = read(tmp_path, "jsonl:id=audio_filepath", text, names=SegmentNames({"u1": 0}, "ref"))
     assert nbest.ids == ("u1",)
 
 

@@ -29,7 +29,6 @@ _DIALECTS = {
     "alpaca-eval": re.compile(r'\A(?=(?s:.*)"instruction"\s*:)(?=(?s:.*)"generator"\s*:)'),
     "openai": re.compile(r'"choices"\s*:\s*\[|"cumulative_logprob"\s*:'),
     "huggingface": re.compile(r'"sequences"\s*:\s*\['),
-    "nemo": re.compile(r'"beams"\s*:\s*\[\s*\['),
     "espnet": re.compile(r'\A\s*\{\s*"utts"\s*:'),
     "mlm-scoring": re.compile(rf'\A\s*\{{\s*{_STRING}\s*:\s*\{{\s*"(?:hyp_\d+|ref)"\s*:'),
 }

@@ -231,8 +231,8 @@ class Marian(BarsReader):
         Word scores, of which each word has one, may stand among them.
         """
         features = re.compile(rb"F0= *\S+(?: +[^\s=]+= *\S+)*")
-        fields = ([field.encode() for field in row[2:-1]] for row in rows)
-        return all(features.fullmatch(_marian_fields(each)[0]) for each in fields)
+        fields = ([_WORD_SCORES.sub(b"", x.encode()).strip() for x in row[2:-1]] for row in rows)
+        return all(features.fullmatch(next(filter(None, each[::-1]), b"")) for each in fields)
 
     def lines(self, file: ListFile) -> Iterator[bytes]:
         """Yield the lines with the word alignment last, without word scores."""
