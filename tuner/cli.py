@@ -32,13 +32,6 @@ DISK_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of any write, of a temporary file too."""
 
 
-REMOVED = {
-    "plan": "the command plan is gone; tune and reproduce show their progress",
-    "optimize --pool": "--pool is gone: lists are kept in memory; leave it out",
-}
-"""Commands and options of earlier versions, and what to do instead."""
-
-
 COMMANDS = "portmert.commands"
 """The group of entry points of commands."""
 
@@ -96,11 +89,7 @@ class AllCommands(CommandGroup):
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             unknown = f"no command '{name}'{suggest(name, self.list_commands(ctx))}"
-            ctx.fail(families.missing(COMMANDS, name) or REMOVED.get(name, unknown))
-        for word in args[1:]:
-            option = f"{name} {word.partition('=')[0]}"
-            if option in REMOVED:
-                ctx.fail(REMOVED[option])
+            ctx.fail(families.missing(COMMANDS, name) or unknown)
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -87,11 +87,11 @@ def crossval(
     lists
         The n-best lists with their references, `Lists`; or the names of files.
     metric : NAME[:OPTION=VALUE,...]
-        Metric to tune on. All of them score the result of each choice. None for the only outcome.
+        Metric to tune on. Every metric scores each result. Left out for the only outcome.
     optimizer : NAME[:OPTION=VALUE,...]
         Optimizer, for example mert:searches_per_feature=400.
     without : NAME[,NAME...]
-        Also try without this feature, or without these together.
+        Also leave out this feature, or these together.
     prior
         How strongly the weights are drawn towards the start weights; 0: not at all.
     splits

@@ -59,11 +59,13 @@ def command(folder: Path, overrides: tuple[str, ...], replicas: int | None, **va
     portmert demo --out demo-run
     """  # noqa: D301  \b is click's sign for lines to leave alone
     from .recorded import METRICS, tune_recorded  # noqa: PLC0415
-    from .run import SETS, run_demo  # noqa: PLC0415
+    from .run import SETS, experiments_in, run_demo  # noqa: PLC0415
 
     if replicas is not None:
         overrides = (*overrides, f"tune.replicas={replicas}")
+    changed = {name: value for name, value in values.items() if value is not None}
     with notices_to(VOICE.say):
+        experiments = experiments_in(folder, overrides=overrides, **changed)
         notice("tuning recorded lists of a neural system, Japanese to English")
         recorded = tune_recorded()
         headers = [
@@ -75,11 +77,7 @@ def command(folder: Path, overrides: tuple[str, ...], replicas: int | None, **va
         for name, text in zip(recorded.change._fields, recorded.change, strict=True):
             click.echo(f"  {name:9}  {text}")
         click.echo("\nThe whole loop: train the embedded decoder, decode, tune")
-        demo = run_demo(
-            folder,
-            overrides=overrides,
-            **{name: value for name, value in values.items() if value is not None},
-        )
+        demo = run_demo(folder, experiments, fresh=values["fresh"])
     headers = ["system"]
     for part in SETS:
         headers += [f"{part}\n{TITLES.get(metric, metric)}" for metric in demo.metrics]
@@ -105,12 +103,9 @@ def command(folder: Path, overrides: tuple[str, ...], replicas: int | None, **va
         f"\nNext, with your own data:"
         f"\n  the embedded decoder: copy {folder / 'demo-port.toml'}, change its paths, then"
         f"\n    portmert tune my.toml"
-        f"\n  n-best lists of your decoder (Moses format), without decoding:"
-        f"\n    portmert optimize --metric bleu --nbest LIST --ref REFERENCE --out weights.json"
+        f"\n  n-best lists of your decoder, on PORT with links by portmert align:"
         f"\n    portmert optimize --metric port --nbest LIST --ref REFERENCE --source SOURCE "
         f"--ref-links LINKS --out weights.json"
-        f"\n  links of your references:"
-        f"\n    portmert align --aligner thot --source SOURCE --target REFERENCE --out LINKS"
     )
 
 

@@ -77,7 +77,7 @@ class Demo(NamedTuple):
     page: Path
 
 
-def run_demo(
+def experiments_in(
     folder: Path,
     *,
     also: Sequence[str] = (),
@@ -87,8 +87,8 @@ def run_demo(
     train: int = SIZES["train"],
     dev: int = SIZES["dev"],
     test: int = SIZES["test"],
-) -> Demo:
-    """Run the demo in `folder`, and go on where an earlier demo there was interrupted.
+) -> dict[str, Experiment]:
+    """Write texts and configurations of the demo to `folder`, and check them.
 
     Parameters
     ----------
@@ -112,12 +112,18 @@ def run_demo(
     names = [*ALWAYS, *(name for name in dict.fromkeys(also) if name not in ALWAYS)]
     if len(names) > len(ALWAYS):
         _train_annotator(corpus / TREEBANK, folder / ANNOTATOR_MODEL)
-    experiments, results = {}, {}
+    experiments = {}
     for name in names:
         config = folder / CONFIGS[name]
         if fresh or not config.exists():
             write_text(config, shipped(f"configs/{config.name}").read_text(encoding="utf-8"))
         experiments[name] = load_config(config, overrides=overrides, threads=threads)
+    return experiments
+
+
+def run_demo(folder: Path, experiments: Mapping[str, Experiment], *, fresh: bool = False) -> Demo:
+    """Run the demo, and go on where an earlier demo in `folder` was interrupted."""
+    results = {}
     for name, loaded in experiments.items():
         notice(f"tuning on {name.upper()}: portmert tune {loaded.path}")
         _begin(loaded, experiments["bleu"], fresh=fresh)
@@ -138,7 +144,7 @@ def run_demo(
         preparation = prepare(list(map(registry.metric, metrics)), TextPipeline(), None)
         scores, outputs = _score(measured, metrics, preparation, lists)
         notice("comparing the systems")
-        runs = [experiments[name].tune.output for name in names]
+        runs = [loaded.tune.output for loaded in experiments.values()]
         verdicts, html = _comparison(runs, prepare)
     write_text(folder / PAGE, html)
     identical = sum(a == b for a, b in zip(outputs["bleu"], outputs["port"], strict=True))

@@ -68,8 +68,8 @@ class LearnedFeatures:
     Parameters
     ----------
     groups : LETTERS
-        Features of the metric, by letter: E dependency links (needs an annotator), T edits of
-        TERp, P its paraphrases (needs a table of them), N words and word pairs, B lengths.
+        Features of the metric, by letter: E dependency links, T edits of TERp, P its paraphrases,
+        N words and word pairs, B lengths. E needs an annotator, P a table of paraphrases.
         Default: all whose options are given.
     parses
         For E: number of parses of each text; 0 is all, if the parser can do that. See `edpm`.
@@ -270,8 +270,7 @@ class Learned(_shared.WeightedMean):
     Parameters
     ----------
     model
-        The file of features and weights. Default: TERp's costs of edits and paraphrases (`terpa`),
-        negated.
+        The file of features and weights. Default: TERp's costs (`terpa`), negated.
     synonyms
         The folder `dict` of WordNet with which the weights were learnt.
     paraphrases

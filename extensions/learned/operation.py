@@ -84,13 +84,21 @@ def train_metric(
     by_references
         Also learn with fewer references, to see the gain of one more.
     published
-        A paper's results, shown with ours, as configs/paper-edpm/published.toml.
+        A paper's results, such as configs/paper-edpm/published.toml. They are shown too.
     samples
         Number of bootstrap samples for the intervals.
     seed
         Seed of the split by documents (by segments if documents are unknown) and of the samples.
 
     Other parameters are those of `metaeval`. Raises `PortmertError` if texts do not fit together.
+
+    Examples
+    --------
+    >>> import portmert
+    >>> files = [f"configs/people/{name}" for name in ("human.tsv", "outputs", "post-edit.en")]
+    >>> trained = portmert.train_metric(portmert.JudgedSet(*files[:2], files[2:]), samples=20)
+    >>> str(trained.report).splitlines()[6].split()[:4]  # on one half, the other, the mean
+    ['TNB', '0.5129', '0.6026', '0.5577']
     """
     files = {name: pipes.standing(path) for name, path in (resources or {}).items()}
     available = "".join(

@@ -486,17 +486,17 @@ class JudgedSet:
         What to do with several judgments of one output: stop with an error, take their mean, or
         use each as a data point.
     system_scores
-        The human score of a system: the mean of its judgments, plain or weighted by length; or
-        the share of all comparisons with other systems on the same segment by the same judge in
-        which it is rated better, or better or equal, as in WMT 2008 to 2010.
+        The human score of a system: the mean of its judgments, plain or weighted by length. Or
+        the share of comparisons that it wins, or does not lose, as in WMT 2008 to 2010: with
+        another system, on one segment, by one judge.
     systems
         Use only this system. Default: all.
     groups
         Group of each segment, such as its domain: FILE with a name a line, FILE.jsonl#KEY or
         FILE.tsv#COLUMN. A column `group` of the human scores does the same.
     missing
-        What becomes of segments that lack a text or a value: an `error`, or leave out the
-        `segment`; a warning counts them. Default: error.
+        Treatment of segments that lack a text or a value: an `error`, or leave out the `segment`.
+        A warning counts them. Default: error.
     """
 
     __test__ = False  # pytest takes it for a test

@@ -69,8 +69,8 @@ def metaeval(
         Whether intervals of correlations are for other segments, other systems, or both. Tests of
         two metrics are of these systems.
     published
-        File of what a paper reports, as configs/paper-edpm/published.toml: its tables are shown
-        with our correlations beside them.
+        A paper's results, such as configs/paper-edpm/published.toml. They are shown beside the
+        correlations.
 
     Other parameters are those of `score`.
 
@@ -78,6 +78,14 @@ def metaeval(
     ------
     PortmertError
         Texts do not fit together, or lack something that a metric needs.
+
+    Examples
+    --------
+    >>> import portmert
+    >>> files = [f"configs/people/{name}" for name in ("human.tsv", "outputs", "post-edit.en")]
+    >>> judged, few = portmert.JudgedSet(*files[:2], files[2:]), portmert.Resampling(20)
+    >>> str(portmert.metaeval(judged, metric="chrf", resampling=few)).splitlines()[6]
+    'chrf      0.624'
     """
     if isinstance(sets, JudgedSet):
         test_sets: Sequence[JudgedSet] = [sets]

@@ -99,8 +99,7 @@ def _arcs_of_inverse(root: FloatArray, arcs: FloatArray, inverse: FloatArray) ->
 def _solved_in_decimals(shifted: FloatArray, digits: int) -> FloatArray:
     """Return the marginals, computed with this many decimal digits.
 
-    If two words all but surely govern each other, float64 loses the little mass that the trees
-    have.
+    If two words almost surely govern each other, float64 loses the mass of the trees.
     """
     with localcontext() as context:
         context.prec = digits

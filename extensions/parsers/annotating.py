@@ -93,8 +93,7 @@ def annotate(
     max_failed
         Stop if a larger share of the segments has no parse.
     annotation_cache : DIR
-        Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
-        folder.
+        Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache.
     progress
         Called with the phase `"annotating"`, how many lines are done, and how many there are.
 
@@ -102,6 +101,14 @@ def annotate(
     ------
     PortmertError
         A text or model cannot be read, or the annotator is missing or fails.
+
+    Examples
+    --------
+    >>> import tempfile, portmert
+    >>> folder, model = tempfile.mkdtemp(), "configs/syntax/parses.mrg"
+    >>> how = {"annotator": "ptb", "model": model, "annotation_cache": folder}
+    >>> portmert.annotate(["i have a red pen"], f"{folder}/out.conllu", **how).lines
+    1
     """
     check_writable(out)
     file_of_text = joining.opened(text_file(text, "the text"))

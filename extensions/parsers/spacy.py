@@ -33,8 +33,7 @@ class Spacy(_workers.LibraryAnnotator):
     model
         The folder of a pipeline, or the name of an installed one (`en_core_web_sm`).
     tagset
-        Detailed (xpos) or universal (upos) parts of speech, with or without morphological
-        features.
+        Detailed (xpos) or universal (upos) parts of speech, or these with features.
     beam_width
         Number of parses that the beam keeps, which is also the longest list of parses. If only the
         best parse is needed, greedy search is used, for which the parser was trained.

@@ -44,15 +44,13 @@ class Stanza(_workers.LibraryAnnotator):
         Files of your own models: a tagger, a dependency parser, and the pretrained word vectors if
         they use any.
     tagset
-        Detailed (xpos) or universal (upos) parts of speech, with or without morphological
-        features.
+        Detailed (xpos) or universal (upos) parts of speech, or these with features.
     contractions
         Show the pipeline `do n't` where the text has `don 't`, and undo the escapes of Moses.
     lowercase
         Show the pipeline lowercased words.
     min_count
-        Expected links with a smaller count are left out; the other links of the word are scaled
-        up.
+        Expected links with a smaller count are left out; the word's other links are scaled up.
     """
 
     model: Path | None = None

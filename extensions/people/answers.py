@@ -259,8 +259,7 @@ def complete(
     Raises
     ------
     InputError
-        There is a sheet of an absent judge, of another judge two sheets or none, or no judge is
-        left.
+        An absent judge has a sheet, another judge two sheets or none, or no judge is left.
     """
     for sheet in answers:
         if sheet.judge in absent:

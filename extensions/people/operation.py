@@ -88,7 +88,7 @@ def make_sheets(
     out : FILE|DIR
         Folder to make: key.json, and judges/ with each judge's sheet.
     refs
-        References. Judges see the first one; TER uses all. Default: those of the runs.
+        References. Judges see the first one; TER uses all. Default: as in the runs.
     source
         Source text, shown to the judges too.
     items
@@ -99,6 +99,15 @@ def make_sheets(
         Which segments to show.
     condition
         Name of this comparison in tables. Default: A against B.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, portmert
+    >>> data, kit = pathlib.Path("configs/tanaka"), pathlib.Path(tempfile.mkdtemp(), "kit")
+    >>> a, b = (f"{name}={data}/{name}.test.txt" for name in ("l2r", "r2l"))
+    >>> portmert.make_sheets(a, b, kit, judges=["al"], refs=[data / "test.ref"], items=4, common=0)
+    >>> sorted(path.name for path in (kit / "judges").iterdir())
+    ['al.csv', 'al.html', 'al.xlsx']
     """
     written.check_absent(out)
     if second is not None:
@@ -232,6 +241,17 @@ def read_sheets(
     common
         Count a common item once, by the majority of its judges; or not at all, as the PORT paper,
         which uses common items to measure agreement.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, portmert
+    >>> data, kit = pathlib.Path("configs/tanaka"), pathlib.Path(tempfile.mkdtemp(), "kit")
+    >>> a, b = (f"{name}={data}/{name}.test.txt" for name in ("l2r", "r2l"))
+    >>> portmert.make_sheets(a, b, kit, judges=["al"], refs=[data / "test.ref"], items=4, common=0)
+    >>> sheet = kit / "judges" / "al.csv"
+    >>> _ = sheet.write_text(sheet.read_text("utf-8").replace(",,al,", ",equal,al,"), "utf-8")
+    >>> print(str(portmert.read_sheets([sheet])).splitlines()[0])
+    Human preference; sign test without ties
     """
     evaluations = [read_key(path) for path in keys or written.find_keys(sheets)]
     judges = {judge for judging in evaluations for judge in judging.sheets}

@@ -62,8 +62,7 @@ class CommandDecoder(Decoder):
         a file or a folder for the search graphs, from which more hypotheses are taken.
     weights : table
         Start weights, `lm = 0.5`, where `start` names no file. A text is a formula of them:
-        `alpha = "lm / am"`. If there are formulas, the program gets their values in place of the
-        weights.
+        `alpha = "lm / am"`. The program then gets the formulas' values in place of the weights.
     start : Path or None
         The file of the start weights, as `weights_format` or a moses.ini. The program gets its
         weights in the same form.

@@ -59,8 +59,7 @@ def reproduce(
         Metric to tune on, as port:alpha=0.5, or a name for a formula, as mean=0.5*bleu + 0.5*port.
         Default: bleu, port, qmean, port-rho, port-tau.
     scored_with : NAME[:OPTION=VALUE,...]
-        Metric that scores the results. Default: bleu, nist, ter, METEOR 1.0
-        with English stems, port, qmean.
+        Metric that scores results. Default: bleu, nist, ter, METEOR 1.0 with stems, port, qmean.
     links : NAME=FILE[,FILE...]
         Another word alignment of the dev set, for example made by hand: one file for each
         reference. PORT is tuned on it too (table 7).
@@ -68,16 +67,25 @@ def reproduce(
         Name and number of segments of a test set, if the test set of the configuration is several
         in one file. Tables then show each, and the means over them.
     published
-        File of the paper's own results. Default: published.toml in the folder of the
-        configuration, if it exists.
+        File of the paper's own results. Default: published.toml beside the configuration.
     out
         File for the tables. Default: paper.md in the output folder of the configuration.
     executor
-        Where tuning runs, see `Search`: a task for each replica of each metric. The files,
-        programs and output folder must have the same paths on all machines. Default: that of the
-        configuration.
+        Where tuning runs, see `Search`: a task for each replica of each metric. Paths must be the
+        same on all machines. Default: as configured.
 
     Other parameters are those of `tune`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, portmert
+    >>> folder, config = pathlib.Path(tempfile.mkdtemp()), pathlib.Path("configs/recorded.toml")
+    >>> test = ["data.test_source=recorded/dev.src", "data.test_references=['recorded/dev.tgt']"]
+    >>> short = ["tune.iterations=1", f"tune.output={folder}", "optimizer.name=coordinate"]
+    >>> one = {"tuned_on": ["bleu", "ter"], "scored_with": ["bleu"], "overrides": [*test, *short]}
+    >>> made = portmert.reproduce(config, **one)
+    >>> print(made.headlines[0])
+    bleu: no difference shown between TER-tuned and BLEU-tuned (...)
     """
     registry.labelled(scored_with)  # a wrong name ends here, not after hours of tuning
     if published is None and (config.parent / "published.toml").is_file():

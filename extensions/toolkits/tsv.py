@@ -25,8 +25,7 @@ class Tsv(Reader):
     Parameters
     ----------
     id
-        The column of segment ids, numbers from 0 or names. Default: `id`, `segment`, `seg_id` or
-        `sent_id`.
+        The column of ids, numbers from 0 or names. Default: `id`, `segment`, `seg_id`, `sent_id`.
     text
         The column of hypotheses. Default: `hypothesis`, `hyp`, `text` or `translation`.
     features

@@ -81,13 +81,6 @@ def test_same_seed_same_bytes_for_any_number_of_threads(finished, tmp_path, thre
     assert products(tmp_path / "run") == products(folder)
 
 
-def test_the_key_pool_of_earlier_versions_is_named(tmp_path):
-    result = tune(tmp_path / "run", "--set=tune.pool=true", status=1)
-    assert result.stderr.endswith(
-        "[tune] has no key 'pool' any more: lists are kept in memory; leave it out\n"
-    )
-
-
 def test_a_finished_run_started_again_changes_nothing(finished):
     folder, first = finished
     before = products(folder)

@@ -120,18 +120,6 @@ def test_an_unknown_command_is_wrong_usage_and_the_nearest_is_named():
     assert "no command 'optimise'; did you mean 'optimize'?" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("plan", "my.toml"), "the command plan is gone; tune and reproduce show their progress"),
-        (("optimize", "--pool", "x"), "--pool is gone: lists are kept in memory; leave it out"),
-        (("optimize", "--pool=x"), "--pool is gone: lists are kept in memory; leave it out"),
-    ],
-)
-def test_what_was_removed_says_what_to_do_instead(words, message):
-    assert message in run(*words, status=2).stderr
-
-
 @pytest.mark.parametrize("searching", [False, True])
 def test_an_interrupt_is_one_line_and_its_status(monkeypatch, searching):
     def interrupted():

@@ -78,7 +78,7 @@ def check_links(links: TextLike, gold: TextLike, *, gold_base: Literal[0, 1] = 0
     Parameters
     ----------
     links : LINKS
-        Compare these links with those of `gold`; a line for each pair. They count from 0.
+        Compare these links with the links of `gold`. They count from 0.
     gold
         Links made by hand; 0-0 is a sure link, 0?0 or 0p0 a possible one. Lines may begin with an
         id and a tab; WPT's lines (1 3 2 S) count from 1 without being told.

@@ -55,8 +55,7 @@ def compare(
         Files of references, or a `TestSet` with source and links too. Default: that of the runs.
     metric : NAME[:OPTION=VALUE,...]
         Metric to compare by; in Python an object too. Default: bleu, port, qmean, ter, and the
-        metrics that the runs were tuned on. Of scores: mean, or pass@K, best@K, maj@K of their
-        repeats.
+        metrics that runs were tuned on. Of scores: mean, or pass@K, best@K, maj@K of repeats.
     text, text_model, annotator, annotation_cache, threads, executor, progress
         As in `score` and `optimize`. By default the first four are those of the runs.
     resampling

@@ -93,8 +93,7 @@ class Lists:
         N-best list to merge with the others. If two lists have the same hypothesis, the one in the
         earlier list is kept.
     refs
-        Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN; in Python lists of lines
-        too.
+        Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN; in Python also lines.
     source
         Source text: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN; in Python a list of lines too. Word
         alignments and some metrics and features need it; a step src:STEP of `text` changes what
@@ -107,43 +106,39 @@ class Lists:
         segment, as in Kaldi's text files. Columns with ids, FILE.jsonl#KEY, need no option.
         Default: line n belongs to segment n of the lists, whose ids must be in order.
     missing
-        What becomes of hypotheses that lack a text, a feature or an outcome: an `error`; `drop`
-        them; leave out their whole `segment`; or `impute` the mean of the segment, with a feature
-        NAME.missing that is 1 there (outcomes and texts are never imputed, but dropped). By all
-        but the first, segments without an answer in the lists, the references or the source are
-        left out. A warning counts what was done. Default: the rule of the weights, if they have
-        one; else error.
+        Treatment of hypotheses that lack a text, a feature or an outcome: an `error`, `drop` them,
+        leave out their whole `segment`, or `impute` the mean of the segment. A feature
+        NAME.missing is then 1 there; without a text or an outcome they are dropped. By all but the
+        first, segments without an answer in the lists, the references or the source are left out.
+        A warning counts all this. Default: the rule of the weights, else error.
     format : NAME[:OPTION=VALUE,...]
         Format of the lists; auto guesses it from the content. `portmert components reader`
         explains the formats and their options.
     systems : NAME,NAME,...
         Names of the systems that made the lists, in their order, for lists with different
         features. Features are then called SYSTEM.FEATURE, and are 0 for hypotheses that the system
-        did not find; the feature SYSTEM is 1 for those that it found. Equal texts are one
-        hypothesis.
+        did not find. The feature SYSTEM is 1 for its own. Equal texts are one hypothesis.
     features : NAME=FILE|NAME=METRIC@FILE|length|ratio|mbr:METRIC
-        Add a feature. NAME=FILE: a file with one number for each hypothesis, in the order of the
-        list (text, .gz or .npy; for several lists one file each, separated by commas), or with
-        lines as utt-2 -1.5 by segment and number. NAME=FILE.jsonl#KEY, NAME=FILE.tsv#COLUMN: a
-        column, joined by id and index where it has them. -NAME=FILE: the same, negated, for
-        numbers where lower is better. NAME=chrf@FILE: the score against another system's output (a
-        name with , @ or # stands in quotes). length: the number
-        of tokens. ratio: the length divided by the source's. mbr:chrf: the mean score against all
-        hypotheses of the segment.
+        Add a feature. NAME=FILE has one number for each hypothesis in the order of the list (text,
+        .gz or .npy; for several lists one file each, separated by commas), or lines such as
+        utt-2 -1.5 by segment and number. NAME=FILE.jsonl#KEY and NAME=FILE.tsv#COLUMN are joined
+        by id and index where they have them. -NAME=FILE negates numbers of which lower is better.
+        NAME=chrf@FILE is the score against another system's output. Names with , @ or # are
+        written in quotes. length is the number of tokens, ratio the length divided by the
+        source's, mbr:chrf the mean score against all hypotheses of the segment.
     text : STEP,...
-        Change the texts before scoring by these steps, in this order: lowercase, nfc, nfd, nfkc,
-        nfkd, unescape, plain-punct, no-punct, no-brackets, contractions, drop=WORD+WORD, debpe,
-        spm-decode, spm-encode, or sacrebleu's tokenisers 13a, intl, char, zh, ja-mecab, ko-mecab,
-        flores101, flores200, spBLEU-1K. hyp:STEP or ref:STEP changes one side only, src:STEP the
-        source that metrics read.
+        Change the texts before scoring by these steps, in their order. hyp:STEP or ref:STEP
+        changes one side only, src:STEP the source that metrics read. Steps: lowercase, nfc, nfd,
+        nfkc, nfkd, unescape, plain-punct, no-punct, no-brackets, contractions, drop=WORD+WORD,
+        debpe, spm-decode, spm-encode, and sacrebleu's tokenisers 13a, intl, char, zh, ja-mecab,
+        ko-mecab, flores101, flores200, spBLEU-1K.
     text_model : FILE
         Sentencepiece model for the spm and flores steps.
     annotator : NAME[:OPTION=VALUE,...]
         Tagger or parser, for example udpipe:model=FILE. Metrics that compare syntax or meaning
         need one.
     annotation_cache : DIR
-        Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache
-        folder.
+        Folder of the cache of tags and parses. Default: $PORTMERT_CACHE or the user's cache.
 
     Examples
     --------
@@ -314,8 +309,7 @@ class Lists:
         feature_names
             Names of the F features. Default: f0, f1 and so on.
         ids
-            The ids of the S segments, by which scores in files are joined. Default: 0, 1 and so
-            on.
+            The ids of the S segments, by which scores in files are joined. Default: 0, 1, ...
         scores : (S, N), or (H,) with offsets
             A score of each hypothesis. `optimize` then maximises the mean over segments.
         stats : (S, N, K), or (H, K) with offsets
@@ -388,8 +382,7 @@ class Lists:
             Search graphs in place of lists: a file with all segments, a folder with a file for
             each, or an archive, with the id of a segment above its graph.
         weights
-            The weights under which strings are best. Default: 1, of words 0, or what the graphs
-            name.
+            The weights under which strings are best. Default: 1, of words 0, or as in the graphs.
         size
             Number of strings of each segment.
         around

@@ -103,8 +103,7 @@ def replicate(
         search and its output on the test set, if there is one.
     test
         The lists of a test set. Without references they are reranked but not scored. They must
-        have the same features. Text steps, and features computed without a file, are taken from
-        `lists`.
+        have the same features. Text steps, and features that need no file, are taken from `lists`.
     fresh
         Whether to remove the files of an earlier call and start over.
     baselines
@@ -473,8 +472,8 @@ class ReplicaRun:
     ) -> dict[str, Chosen]:
         """Write other choices from the test lists, and the links of the replicas' choices.
 
-        The names are `replica-N`, `averaged`, `first`, those of `rivals` and of `more_choices`,
-        `oracle`.
+        The names are `replica-N`, `averaged`, `first`, `oracle`, and of `rivals` and
+        `more_choices`.
         """
         if self.test is None:
             return {}

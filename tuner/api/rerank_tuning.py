@@ -200,9 +200,9 @@ def rerank_tune(
     also : NAME[:OPTION=VALUE,...]
         Another metric to compare by; it needs references of the test set.
     test_scores : NAME=FILE[#KEY]
-        Scores in hand to compare by, such as right or wrong, COMET or a human's: one for each
-        hypothesis of the test list, more is better (text, .gz or .npy; FILE#KEY reads JSON lines;
-        for several lists one file each, separated by commas).
+        Scores of the test hypotheses to compare by, such as right or wrong, COMET or a human's.
+        More is better. The file is text, .gz or .npy, in their order; FILE#KEY reads JSON lines.
+        Several lists have one file each, separated by commas.
     test_answers : FILE[#KEY]
         The final answer of each hypothesis of the test lists. With `test_scores`, votes on answers
         are compared too.

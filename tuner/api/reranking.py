@@ -165,8 +165,7 @@ class Mbr:
         score, under the weights or, without weights, as in the list. Default: all count alike.
     size : N
         Minimum Bayes risk: use only the N hypotheses with the highest model scores as references;
-        the first N if there are neither weights nor a temperature. Any hypothesis can still be
-        chosen. Default: all.
+        without weights and temperature the first N. Any one can still be chosen. Default: all.
     average
         Minimum Bayes risk: average the scores against all references, or score the average of the
         statistics, which is fast for BLEU and chrF on lists of any length.
@@ -212,7 +211,7 @@ def rerank(
     by : NAME
         Choose by this feature alone, -NAME by the lowest; the others need no weights.
     missing_features
-        What happens if the lists lack a feature that has a weight other than 0: an error, or its
+        Treatment of a feature that has a weight other than 0 but is in no list: an error, or its
         value is 0. Lists with sparse features may always lack some.
     mbr
         Minimum Bayes risk: choose the hypothesis with the highest expected score by this metric if

@@ -100,9 +100,8 @@ def score(
     ids
         As in `Lists`. The order of segments is then that of the first reference.
     missing
-        What becomes of segments that lack a text: an `error`, leave out the `segment`, or count
-        an `empty` hypothesis, all words of it deletions (by ids; Kaldi's `mode=all`); a warning
-        counts them. Default: error.
+        Treatment of segments that lack a text: an `error`, leave out the `segment`, or count an
+        `empty` hypothesis (by ids), as Kaldi's `mode=all`. A warning counts them. Default: error.
     source, ref_links, text, text_model, annotator, annotation_cache
         As in `Lists`.
     threads

@@ -220,8 +220,7 @@ def tune(
 ) -> TunedDecoder:
     """Tune a decoder: decode, merge, optimize, and repeat until nothing is gained.
 
-    All files are in one folder. After an interruption, or an error of the decoder, the same call
-    continues.
+    All files are in one folder. After an interruption or an error, the same call continues.
 
     Parameters
     ----------

@@ -163,10 +163,10 @@ of_test = all_of(
         paths={"help": "N-best list of the test set."},
         source={"help": "Source text of the test set, as --source."},
         ref_links={"help": "Links of the references of the test set, for each of --test-ref."},
-        refs={"help": "Without references the lists of the test set are not scored."},
+        refs={"help": "References of the test set, by which its lists are scored."},
         features={
-            "help": "The features of --feature for the test set, written the same way. Features "
-            "that name no file, such as length, need not be repeated."
+            "help": "The features of --feature for the test set, written the same way. Only "
+            "features with a file must be repeated."
         },
     ),
     options(

@@ -133,12 +133,6 @@ def reporting(*options: Decorator, names_files: bool = True) -> Decorator:
     return add
 
 
-def is_document_needed() -> bool:
-    """Return whether the report is written with its charts or as JSON, not as text alone."""
-    params = click.get_current_context().params
-    return any(params.get(name) is not None for name in ("html_out", "json_out", "plot_out"))
-
-
 def show(
     report: portmert.Report,
     *,

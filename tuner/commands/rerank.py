@@ -36,10 +36,9 @@ RERANK = "tuner.api.reranking.rerank"
 @click.option(
     "--out",
     type=OUT_FILE,
-    help="File for the chosen hypotheses, one a line, after the ids of their segments with --ids; "
-    "or, if its name ends in .jsonl, a JSON "
-    "object a line: the id of the segment, the index of the hypothesis among those of its segment "
-    "(from 0), its score, its text as it was given and, if the list is JSON, its own record. "
+    help="File for the chosen hypotheses, in lines, with --ids after the ids of their segments. "
+    "If its name ends in .jsonl, each line is a JSON object: id of the segment, index of the "
+    "hypothesis in its list (from 0), score, text, and its own record if the list is JSON. "
     "Default: stdout.",
 )
 @_outputs.json_option

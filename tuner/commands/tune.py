@@ -31,7 +31,7 @@ def command(*, config: Path, **values: Any) -> None:
     The command decodes, merges the lists, searches, and repeats until nothing is gained.
 
     CONFIG names the texts, the decoder, the metric and the output folder, which gets weights.json,
-    the decoder's tuned configuration and result.json. If tuning was interrupted, the same command
+    the decoder's tuned configuration and result.json. After an interruption the same command
     continues.
 
     \b

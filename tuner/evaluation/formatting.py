@@ -35,13 +35,6 @@ class ShownMetric(Display):
         sign = "+" if change > 0 else "\N{MINUS SIGN}" if change < 0 else ""
         return sign + self.shown_spread(abs(change))
 
-    def with_error(self, difference: float | None, error: float | None) -> str:
-        """Return a difference and its standard error; empty if there is none."""
-        if difference is None:
-            return ""
-        signed = self.signed(difference)
-        return signed if error is None else f"{signed} ± {self.shown_spread(error)}"
-
     def span(self, low: float | None, high: float | None) -> tuple[float | None, float | None]:
         """Return the ends of an interval, first the one whose shown value is the lower."""
         return (high, low) if self.is_turned else (low, high)

@@ -327,8 +327,7 @@ class Spread:
         Interval of `score`, from the bootstrap or, with groups, from `standard_errors`; None
         without a sample to draw, see `is_resampled`, or if the score is the same on all of them.
     s_sel
-        Standard deviation over bootstrap samples of the test set, a mean over replicas; None as
-        `low`.
+        Standard deviation over samples of the test set, a mean over replicas; None as `low`.
     s_opt
         Standard deviation over replicas (n - 1); None with one replica.
     """
@@ -392,8 +391,7 @@ class PairTest:
 def is_resampled(segments: int, samples: int) -> bool:
     """Return whether a test set can be resampled: it has two segments, and two samples are drawn.
 
-    Samples of one segment are all that segment. Their deviation would be 0, as if the score were
-    certain.
+    Samples of one segment are all that segment. Their deviation would be 0.
     """
     return segments > 1 and samples > 1
 

@@ -48,9 +48,6 @@ RESULT_FREE = frozenset(
 `drop_missing` changes the texts, whose content counts.
 """
 
-REMOVED = {"tune.pool": " any more: lists are kept in memory; leave it out"}
-"""Keys of earlier versions, and what to do instead."""
-
 WHERE_IT_RUNS = frozenset(
     {("tune", "output"), *(("decoder", key) for key in ("command", "function", "texts", "batch"))}
 )
@@ -74,8 +71,7 @@ class Tune:
     nbest
         Number of hypotheses that the decoder makes for each segment.
     threads
-        Number of threads and decoder processes; 0 is one for each processor. It never changes a
-        result.
+        Number of threads and decoder processes; 0: one for each processor. It changes no result.
     patience
         Stop if the score has not improved for this many iterations. It is the score that chooses
         the best iteration: the held-out score, or else the estimate for unseen text, or else the
@@ -145,16 +141,14 @@ class Data:
         A set that is never tuned on but decoded and scored in each iteration. Its score, not that
         of the dev set, chooses the best iteration.
     lowercase
-        Whether to lowercase hypotheses and references for the metric (not for decoder and
-        aligner).
+        Whether to lowercase both sides for the metric (not for decoder and aligner).
     text
         Steps that change hypotheses and references for the metric, in this order: `lowercase`,
         `debpe`, `13a` and others, see `portmert.tuner.texts.text_pipeline`.
     text_model
         The sentencepiece model for the spm and flores steps.
     drop_missing
-        Whether to leave out segments that are not in all texts of their set; a warning counts
-        them.
+        Whether to leave out segments that some text of their set lacks; a warning counts them.
     """
 
     source: Path
@@ -271,9 +265,13 @@ def load_config(
     Raises
     ------
     ConfigError
-        The file cannot be read or is not TOML; a table, key or component is unknown; a value has
-        the wrong type or range; a file is missing; or the metric needs word alignments or parses
-        that nothing can make.
+        Something in the file is wrong or missing; the text says what and where.
+
+    Examples
+    --------
+    >>> import portmert
+    >>> portmert.load_config("configs/recorded.toml", overrides=["tune.nbest=5"]).tune.nbest
+    5
     """
     cache = None if annotation_cache is None else Path(annotation_cache).absolute()
     tune = {"seed": seed, "threads": threads, "annotation_cache": cache}
@@ -403,8 +401,7 @@ def table_of(path: Path, cls: type[Table], content: Mapping[str, Any]) -> Table:
     keys = {f.name for f in dataclasses.fields(cls)}  # type: ignore[arg-type]  # a dataclass
     for key in content:
         if key not in keys:
-            meant = REMOVED.get(f"{name}.{key}") or suggest(key, keys)
-            raise ConfigError(f"{path}: [{name}] has no key '{key}'{meant}")
+            raise ConfigError(f"{path}: [{name}] has no key '{key}'{suggest(key, keys)}")
     with faults_at(f"{path}: [{name}]", ConfigError, ConfigError):
         resolved = _resolved(content, cls, path.parent)
     try:

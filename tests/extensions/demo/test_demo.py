@@ -104,6 +104,13 @@ def test_demo_of_another_size_is_refused_before_anything_is_written(finished):
     assert products(folder) == before
 
 
+def test_demo_refuses_a_wrong_key_before_it_tunes_anything(tmp_path):
+    for wrong in ("nonsense", "tune.nonsense=1"):
+        result = demo(tmp_path / "run", f"--set={wrong}", status=1)
+        assert "nonsense" in result.stderr.splitlines()[-1]
+        assert result.stdout == ""
+
+
 def test_demo_of_more_pairs_than_are_shipped_is_refused(tmp_path):
     result = demo(tmp_path / "run", "--dev=301", status=1)
     assert "--dev 301: the demo has 300 sentence pairs; ask for fewer" in result.stderr

@@ -23,8 +23,7 @@ def answered(
     Parameters
     ----------
     rivals
-        The comparisons with these are planned, on one metric; they are corrected for their own
-        number.
+        The comparisons with these are planned, on one metric, and corrected for their number.
     label
         The metric. Default: the first.
     """

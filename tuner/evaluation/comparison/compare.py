@@ -56,7 +56,7 @@ class CompareRequest:
     Parameters
     ----------
     pipeline
-        The steps that texts take before they are scored. Default: those of the runs.
+        The steps that texts take before they are scored. Default: as in the runs.
     prepare
         Makes texts ready for metrics, with the annotator of a run if the user names none. Without
         it, metrics of syntax cannot be computed.

@@ -34,14 +34,13 @@ class Questions:
         The subset of each segment, such as its domain, in a file as for `groups`: a table for each
         subset, corrected together.
     margin
-        Test whether a system is no worse than the first by this much, and no better: two one-sided
-        tests. It is written as scores are printed: 0.3 points of BLEU.
+        Test whether the difference from the first is within this margin, by two one-sided tests.
+        It is written as scores are printed: 0.3 points of BLEU.
     plan
         A difference that an evaluation is to show, as scores are printed: how many segments, or
         groups, it needs, with these systems as a pilot.
     better
-        Whether higher or lower scores are better, for scores computed elsewhere whose key does not
-        tell.
+        Whether higher or lower is better, for scores computed elsewhere whose key does not tell.
     answers : KEY
         The key of the final answer beside each score, for votes: `maj@k`.
     """

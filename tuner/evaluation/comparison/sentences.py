@@ -21,8 +21,7 @@ class ShownComparison:
     Parameters
     ----------
     comparison
-        Its `systems`, `metrics`, `scores`, `confidence` and `tuning_luck_untested` are enough for
-        sentences.
+        Needed are `systems`, `metrics`, `scores`, `confidence` and `tuning_luck_untested`.
 
     Attributes
     ----------

@@ -76,8 +76,8 @@ class TestSet:
     Parameters
     ----------
     references
-        Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN. Default: those of the
-        first run that is compared.
+        Reference translations: FILE, FILE.jsonl#KEY or FILE.tsv#COLUMN. Default: the references
+        of the first run that is compared.
     source
         Source text of the test set; metrics of word order need it.
     links : NAME=FILE[,FILE...]
@@ -89,15 +89,15 @@ class TestSet:
     statistics
         Statistics of all outputs that are in hand, under more metrics; see `rerank_tune`.
     missing
-        What becomes of segments that lack a text: an `error`, leave out the `segment`, or count
-        an `empty` output; a warning counts them. Default: error.
+        Treatment of segments that lack a text: an `error`, leave out the `segment`, or count an
+        `empty` output. A warning counts them. Default: error.
     ids
         Each line of all texts begins with the id of its segment, as in Kaldi's text files. Columns
         with ids, FILE.jsonl#KEY, need no option.
     groups : FILE[#KEY]
-        The group of each segment, as its document or speaker: a column of a file with ids, a name
-        a line, lines of an id and a group (utt2spk), SGML or STM. Segments of a group are not
-        independent, so tests draw and exchange whole groups. Default: the documents of SGML
+        The group of each segment, such as its document or speaker. The file has a column, a name
+        in each line, lines of an id and a group (utt2spk), SGML or STM. Segments of a group are
+        not independent, so tests draw and exchange whole groups. Default: the documents of SGML
         references, or utt2spk beside a reference file text.
     known_groups
         Groups that are read already, in place of `groups`.
@@ -238,8 +238,7 @@ def in_one_order(
     Raises
     ------
     ConfigError
-        `test.ids` or `test.missing` goes with a run or with word alignments, which have no
-        ids.
+        `test.ids` or `test.missing` is with a run or with word alignments without ids.
     InputError
         Texts cannot be joined, see `portmert.tuner.texts.joining.joined`.
     """
