@@ -251,7 +251,7 @@ COMPARED = re.compile(
 def drawn_crossval() -> str:
     """Return the rows of the page on cross-validation as dots with intervals."""
     rows = [
-        (match["name"], *(float(match[end]) for end in ("gain", "low", "high")))
+        (match["name"], float(match["gain"]), float(match["low"]), float(match["high"]))
         for match in COMPARED.finditer(CROSSVAL.read_text(encoding="utf-8"))
     ]
     low, high = min(row[2] for row in rows) - 0.3, max(0, *(row[3] for row in rows)) + 0.3
@@ -318,7 +318,7 @@ def strings() -> tuple[list[tuple[str, ...]], list[list[float]], str]:
 
 def graph_of(paths: Sequence[tuple[str, ...]]) -> list[tuple[int, int, str]]:
     """Return the arcs of the smallest graph that has just these paths; 0 is its beginning."""
-    names: dict[frozenset[tuple[str, tuple[str, ...]]], int] = {}
+    names: dict[frozenset[tuple[str, ...]], int] = {}
     arcs: list[tuple[int, int, str]] = []
 
     def node(rests: frozenset[tuple[str, ...]]) -> int:
