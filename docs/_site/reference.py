@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from mkdocs.structure.files import File
 from pydantic import TypeAdapter
 
 import portmert
+from docs._site.schemas import RESULTS, schema
 from portmert.tuner.cli import main
 from portmert.tuner.components.catalogue import describe
 from portmert.tuner.families import component, own_names
@@ -45,6 +47,7 @@ INDEX = """# Reference
 | [Optimizers](optimizers.md), [decoders](decoders.md) | options of each |
 | [Aligners](aligners.md), [annotators](annotators.md) | options of each |
 | [Python](python.md) | every public function and class, by task |
+| [JSON](json.md) | schemas of what `--json` writes |
 | [Warnings](../how-to/warnings.md) | what each means, and what to do |
 | [Design](../explanation/design.md), [architecture](architecture.md) | layers, extensions |
 """
@@ -102,9 +105,22 @@ def pages(docs: Path) -> dict[str, str]:
         "commands": commands_page(),
         "configuration": configuration_page(),
         **{f"{family}s": family_page(family, docs) for family in FAMILIES},
+        "json": json_page(),
         "python": python_index(),
         **{f"python-{task.lower()}": python_page(task) for task in PYTHON},
     }
+
+
+def json_page() -> str:
+    """Return the schemas of results."""
+    parts = [
+        "# JSON of results\n",
+        "JSON schemas, draft 2020-12, made from the classes of results.",
+    ]
+    for command in RESULTS:
+        content = json.dumps(schema(command), indent=1)
+        parts.append(f"\n## `{command} --json`\n\n```json\n{content}\n```")
+    return "\n".join(parts) + "\n"
 
 
 def family_page(family: str, docs: Path) -> str:

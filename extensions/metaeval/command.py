@@ -45,7 +45,7 @@ _OF_A_SET = (
 @options(_groups.TEST_SET, "aligner options--set")
 @_groups.text_steps
 @_groups.annotator
-@options(METAEVAL, "likeness resample published")
+@options(METAEVAL, "likeness resample better published")
 @options("tuner.evaluation.significance.Resampling")
 @click.option("--all", "show_all", is_flag=True, help="Print all tables, not only the summary.")
 @_outputs.reporting(

@@ -9,14 +9,17 @@ from typing import Literal
 import numpy as np
 
 from portmert.aligners._base import Aligner
-from portmert.metrics._base import Batch, Metric, Vocabulary
+from portmert.metrics._base import Batch, IntArray, Metric, Vocabulary
 from portmert.tuner.api.texts import PathLike, pipeline_of, preparing
 from portmert.tuner.base import arguments
 from portmert.tuner.base.context import Progress, using
-from portmert.tuner.base.errors import InputError
-from portmert.tuner.base.files import TextFile
+from portmert.tuner.base.errors import InputError, suggest
+from portmert.tuner.base.errors import counted as counted_of
+from portmert.tuner.base.files import TextFile, called
 from portmert.tuner.base.warn import notice, warn, warn_of
-from portmert.tuner.components import registry
+from portmert.tuner.components import external, registry
+from portmert.tuner.evaluation.comparison.outcomes import outcome_metrics, read_outcomes
+from portmert.tuner.evaluation.comparison.questions import Direction
 from portmert.tuner.evaluation.report import Report
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.texts import corpus, forms, joining, text_pipeline
@@ -47,6 +50,7 @@ def metaeval(
     likeness: bool = False,
     resampling: Resampling = RESAMPLING,
     resample: Literal["both", "segments", "systems"] = "both",
+    better: Direction | None = None,
     published: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -57,7 +61,9 @@ def metaeval(
     sets
         The human scores and outputs of one or several test sets; or a TOML file that lists them.
     metric : NAME[:OPTION=VALUE,...]
-        Metric; `portmert metrics` lists all. In Python also an object.
+        Metric; `portmert metrics` lists all. In Python also an object. `scores:FILE#KEY` has
+        scores computed elsewhere, with a key `system`, and the segment's number from 0 as id;
+        or FILE.seg.score of mt-metrics-eval. Several sets take a file each: `scores:FILE,FILE`.
     aligner
         Aligner for the sets that have no links, as in `score`.
     likeness
@@ -68,6 +74,8 @@ def metaeval(
     resample
         Whether intervals of correlations are for other segments, other systems, or both. Tests of
         two metrics are of these systems.
+    better
+        Whether higher or lower scores are better, for `scores:` whose key does not tell.
     published
         A paper's results, such as configs/paper-edpm/published.toml. They are shown beside the
         correlations.
@@ -104,8 +112,11 @@ def metaeval(
         preparing(annotator) as prepare,
     ):
         preparation = prepare(list(metrics.values()), pipeline_of(text, text_model), None)
-        for test_set in test_sets:
-            judged, counted = _counted(test_set, metrics, preparation, aligner, likeness=likeness)
+        for number, test_set in enumerate(test_sets):
+            of_set = _of_set(metrics, number, len(test_sets))
+            judged, counted = _counted(
+                test_set, of_set, preparation, aligner, likeness=likeness, better=better
+            )
             measured.append(evaluate(judged, counted, resampling, resample, name=test_set.name))
             signatures |= dict.fromkeys(each.signature for each in counted)
         if preparation.annotator is not None:
@@ -129,12 +140,21 @@ def _counted(
     aligner: Aligner | None,
     *,
     likeness: bool,
+    better: Direction | None,
 ) -> tuple[Judged, list[MetricScores]]:
     """Read a test set and count with all metrics."""
     scores, batch = read_judged(test_set, preparation, aligner)
     judged, segments = data.judged(scores, batch, test_set.system_scores)
+    computed = {label: x for label, x in metrics.items() if isinstance(x, external.Scores)}
+    if computed and (likeness or test_set.missing == "segment"):
+        raise InputError(
+            f"metric {next(iter(computed))}: scores computed elsewhere are of the outputs of all "
+            f"segments; leave out --likeness and --missing segment"
+        )
     counted = [
-        data.metric_scores(
+        _computed_elsewhere(label, metric.files[0], scores, segments, better)
+        if isinstance(metric, external.Scores)
+        else data.metric_scores(
             label,
             metric,
             batch,
@@ -150,10 +170,57 @@ def _counted(
         notice(before + line)
     doubts = [
         *data.doubts(judged, counted),
-        *(n for m in metrics.values() for n in notices(m, batch)),
+        *(n for label, m in metrics.items() if label not in computed for n in notices(m, batch)),
     ]
     warn_of(before + line for line in doubts)
     return judged, counted
+
+
+def _of_set(metrics: Mapping[str, Metric], number: int, count: int) -> dict[str, Metric]:
+    """Return the metrics of a test set: of scores in files, the set's file."""
+    of_set = dict(metrics)
+    for label, metric in metrics.items():
+        if isinstance(metric, external.Scores):
+            if len(metric.files) != count:
+                raise InputError(
+                    f"metric {label}: {counted_of(len(metric.files), 'file')}; expected one for "
+                    f"each of {counted_of(count, 'test set')}"
+                )
+            of_set[label] = external.Scores((metric.files[number],))
+    return of_set
+
+
+def _computed_elsewhere(
+    label: str, file: Path, human: HumanScores, segments: IntArray, better: Direction | None
+) -> MetricScores:
+    """Read a metric's scores of all systems; `segments` are kept.
+
+    Raises
+    ------
+    InputError
+        A system or a segment has no score.
+    """
+    by_system = read_outcomes(file)
+    outputs = []
+    names = tuple(map(str, range(len(human))))
+    for system in human.systems:
+        if system not in by_system:
+            near = suggest(system, by_system)
+            raise InputError(f"{called(file)}: no score of system '{system}'{near}")
+        output = by_system[system]
+        for lacking in output.lacking.values():
+            raise InputError(f"{lacking}; every output needs a score")
+        if output.ids is None and len(output) != len(names):
+            raise InputError(
+                f"{output.where}: {counted_of(len(output), 'score')}, the test set has "
+                f"{counted_of(len(names), 'segment')}"
+            )
+        places = {name: place for place, name in enumerate(output.ids or names)}
+        order = joining.positions(names, places, str(human.path), output.where)
+        outputs.append(output.of_segments(order))
+    (metric,) = outcome_metrics(["mean"], outputs, better or "", "")
+    stats = np.stack([metric.of_outcomes(output, "") for output in outputs], axis=1)
+    return MetricScores(label, metric, metric.signature, stats[segments])
 
 
 def _labelled(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal, TypedDict, Unpack, overload
+
+import numpy as np
 
 from portmert.aligners._base import Aligner
 from portmert.metrics._base import Metric, Texts, Vocabulary
@@ -12,6 +15,10 @@ from ..base.context import Progress, using
 from ..base.files import TextFile
 from ..base.warn import warn_of, warnings_so_far
 from ..components import registry
+from ..evaluation.comparison.outcomes import outcome_metrics, read_outcomes
+from ..evaluation.comparison.questions import Direction
+from ..evaluation.comparison.systems import TestSet, find_groups
+from ..evaluation.significance import systems_tested
 from ..texts import corpus, joining, scoring, statistics, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
@@ -152,8 +159,62 @@ def score(
         warn_of(n for item in metrics for n in statistics.notices(item, batch))
         scores = scoring.score_texts(metrics, batch, preparation)
     warn_of(line for item in scores for line in item.doubts())
-    scores = [replace(item, warnings=warnings_so_far()) for item in scores]
+    scores = [replace(item, warnings=warnings_so_far(), ids=read.ids) for item in scores]
     return scores[0] if isinstance(metric, str | Metric) else scores
+
+
+def with_intervals(
+    scores: Sequence[Score], refs: Sequence[Path | str] = (), groups: TextLike | None = None
+) -> list[Score]:
+    """Return scores of one text with intervals: those that `compare` gives one system.
+
+    Parameters
+    ----------
+    refs
+        The references, whose format may name groups of segments.
+    groups
+        The group of each segment, as in `TestSet`.
+    """
+    stats, ids = [score.stats[np.newaxis] for score in scores], scores[0].ids
+    of_segments = find_groups(TestSet(groups=groups), refs, stats[0].shape[1], ids)
+    spreads, _ = systems_tested([x.metric for x in scores], [stats], None, of_segments)
+    return [
+        replace(score, low=spread.low, high=spread.high)
+        for score, (spread,) in zip(scores, spreads, strict=True)
+    ]
+
+
+def score_outcomes(metrics: Sequence[str], better: Direction | None = None) -> list[Score]:
+    """Score numbers that another program computed, one for each segment: `scores:FILE#KEY`.
+
+    Parameters
+    ----------
+    better
+        Whether higher or lower is better, where the key does not tell.
+    """
+    scores = []
+    for text in metrics:
+        by_name = read_outcomes(text.partition(":")[2])
+        if len(by_name) > 1:
+            raise errors.InputError(
+                f"{text}: scores of several systems ({', '.join([*by_name][:5])}); `portmert "
+                f"compare` shows all"
+            )
+        (output,) = by_name.values()
+        for lacking in output.lacking.values():
+            raise errors.InputError(f"{lacking}; every segment needs a score")
+        (metric,) = outcome_metrics(["mean"], [output], better or "", "")
+        stats = metric.of_outcomes(output, "")
+        total = stats.sum(axis=0)
+        scores.append(
+            Score(
+                metric, float(metric.score(total)), metric.signature, metric.parts(total),
+                metric.score(stats), stats=stats, ids=output.ids,
+            )
+        )  # fmt: skip
+    if len({len(item.stats) for item in scores}) > 1:
+        raise errors.InputError("the scores are of unequal numbers of segments; score each alone")
+    return scores
 
 
 def _read(

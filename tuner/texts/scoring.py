@@ -41,6 +41,12 @@ class Score(Rated):
         What is scored.
     warnings : tuple of str
         What looks wrong with the texts, one line each.
+    low, high : float or None
+        The interval of the score, if it was asked for.
+    stats : (S, K) float64
+        The statistics of each segment.
+    ids : tuple of str or None
+        The id of each segment, if the references name them.
     """
 
     metric: Metric = field(repr=False)
@@ -50,6 +56,10 @@ class Score(Rated):
     segment_scores: FloatArray = field(repr=False)
     batch: Batch | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
+    low: float | None = field(default=None, repr=False)
+    high: float | None = field(default=None, repr=False)
+    stats: FloatArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    ids: tuple[str, ...] | None = field(default=None, repr=False)
 
     def confusions(self, most: int) -> list[tuple[str, str, int]]:
         """Return the most frequent edits of WER, see `Wer.confusions`; none of other metrics."""
@@ -107,12 +117,15 @@ def score_texts(
                     ]
                 ),
                 batch=batch,
+                stats=stats,
             )
         )
     return scores
 
 
-def as_json(scores: Sequence[Score], *, by_segment: bool, confusions: int = 0) -> dict[str, Any]:
+def as_json(
+    scores: Sequence[Score], *, by_segment: bool, interval: bool = False, confusions: int = 0
+) -> dict[str, Any]:
     """Return the scores as the JSON object of `portmert score --json`."""
     document: dict[str, Any] = {
         "segments": len(scores[0].segment_scores),
@@ -122,6 +135,7 @@ def as_json(scores: Sequence[Score], *, by_segment: bool, confusions: int = 0) -
                 "signature": score.signature,
                 "higher_is_better": score.metric.higher_is_better,
                 **score.metric.display.with_rates({"score": score.score}),
+                **({"low": score.low, "high": score.high} if interval else {}),
                 "parts": score.parts,
                 **({"confusions": rows} if (rows := score.confusions(confusions)) else {}),
             }
@@ -144,7 +158,9 @@ def as_json(scores: Sequence[Score], *, by_segment: bool, confusions: int = 0) -
     return document
 
 
-def as_text(scores: Sequence[Score], *, by_segment: bool, confusions: int = 0) -> str:
+def as_text(
+    scores: Sequence[Score], *, by_segment: bool, interval: bool = False, confusions: int = 0
+) -> str:
     """Return the scores as aligned tables, with shares in percent, as papers print them."""
     # Shares, printed in percent, and no counts; a formula's parts are called `bleu.p1`. A rate
     # stands once: as the value of its metric, or in a formula as `wer.rate`.
@@ -158,11 +174,12 @@ def as_text(scores: Sequence[Score], *, by_segment: bool, confusions: int = 0) -
     ]
     labels = [score.metric.display.labelled(name) for name, score in _by_name(scores)]
     rows = [
-        [label, score.metric.shown(score.score)]
+        [label, score.metric.shown(score.score), *([_interval(score)] if interval else [])]
         + [f"{100.0 * score.parts[key]:.2f}" if key in score.parts else "" for key in columns]
         for label, score in zip(labels, scores, strict=True)
     ]
-    table = tables.aligned(["metric", "score", *columns], rows)
+    heads = ["metric", "score", *(["95 % interval"] if interval else []), *columns]
+    table = tables.aligned(heads, rows)
     blocks = [table, _lengths_line(scores)]
     blocks.append("\n".join(score.signature for score in scores))
     blocks += [_confusions_table(x) for score in scores if (x := score.confusions(confusions))]
@@ -180,6 +197,14 @@ def _confusions_table(confusions: Sequence[tuple[str, str, int]]) -> str:
     """Return confusions with a dash for no word: an insertion or a deletion."""
     rows = [[str(n), wrong or NOTHING, right or NOTHING] for wrong, right, n in confusions]
     return tables.aligned(["times", "reference", "hypothesis"], rows, sides="rll")
+
+
+def _interval(score: Score) -> str:
+    """Return the interval of a score as printed, the lower shown value first."""
+    if score.low is None or score.high is None:
+        return NOTHING
+    display = score.metric.display
+    return " to ".join(map(display.shown, sorted((score.low, score.high), key=display.value)))
 
 
 def _by_name(scores: Sequence[Score]) -> list[tuple[str, Score]]:

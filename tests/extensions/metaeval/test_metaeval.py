@@ -641,3 +641,29 @@ def test_a_system_is_scored_by_its_words():
     result = run("metaeval", *ALL, "--metric", "ter", "--system-scores", "weighted", "--json")
     mean = (0 * 6 + 1 * 5 + 2 * 7 + 3 * 4) / 22
     assert json.loads(result.stdout)["human"] == pytest.approx([-r - mean for r in range(3)])
+
+
+def test_scores_computed_elsewhere_agree_as_those_of_the_metric(tmp_path):
+    """chrF of every output, as mt-metrics-eval's file and as records in another order."""
+    lines, records = [], []
+    for system in OUTPUTS:
+        call = ("score", "--hyp", f"out/{system}.en", "--ref", "ref", "--metric", "chrf")
+        scores = json.loads(run(*call, "--segments", "--json").stdout)["segment_scores"]
+        for row in scores:
+            value = row["scores"][0]["score"]
+            lines.append(f"{system}\t{value}\n")
+            record = {"id": row["segment"], "system": system, "chrf": value}
+            records.insert(0, json.dumps(record) + "\n")
+    (tmp_path / "chrf.seg.score").write_text("".join(lines))
+    (tmp_path / "all.jsonl").write_text("".join(records))
+    metrics = ["--metric", "chrf", "--metric", "scores:chrf.seg.score"]
+    metrics += ["--metric", "scores:all.jsonl#chrf"]
+    document = json.loads(run("metaeval", *ALL, *metrics, "--json").stdout)
+    of_metric, *of_files = (row["correlations"] for row in document["metrics"])
+    for name in ("segment.pearson", "segment.wmt10", "segment.acc_eq"):
+        for row in of_files:
+            assert row[name]["value"] == pytest.approx(of_metric[name]["value"])
+    (tmp_path / "few.jsonl").write_text("".join(records[:-1]))
+    assert "'0' not in few.jsonl" in fault("metaeval", *ALL, "--metric", "scores:few.jsonl#chrf")
+    (tmp_path / "odd.jsonl").write_text("".join(records).replace("chrf", "x"))
+    assert "give --better" in fault("metaeval", *ALL, "--metric", "scores:odd.jsonl#x")

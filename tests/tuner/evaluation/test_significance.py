@@ -432,6 +432,18 @@ def draw_groups(seed, groups=10, most=6):
     return (*systems, [f"g{label}" for label in labels])
 
 
+def test_pairs_are_tested_as_if_they_were_alone():
+    """Any two of three systems, with different numbers of replicas, in one call."""
+    rng = np.random.default_rng(3)
+    systems = [[draw_stats(rng, replicas, 9)] for replicas in (1, 1, 3)]
+    resampling, pairs = Resampling(samples=99), [(0, 1), (1, 2), (2, 0)]
+    spreads, (tests,) = systems_tested([V], systems, resampling, pairs=pairs)
+    assert len(spreads[0]) == 3
+    for (first, second), together in zip(pairs, tests, strict=True):
+        _, ((alone,),) = systems_tested([V], [systems[first], systems[second]], resampling)
+        assert together == alone
+
+
 def test_groups_of_one_segment_are_segments_but_for_the_interval():
     first, second, _ = draw_groups(1)
     plain = pair(first, second)[1]

@@ -267,7 +267,8 @@ def _on_page(view: ShownComparison) -> Table:
         note += f" Green, red: better, worse than {view.names[0]}, beyond chance."
     note += " ±: standard deviation over replicas." if view.has_replicas else ""
     level = 100 * view.comparison["confidence"]
-    note += f" Intervals: {level:g} %, by bootstrap over segments."
+    how = "jackknife over groups" if view.comparison.get("groups") else "bootstrap over segments"
+    note += f" Intervals: {level:g} %, by {how}."
     return Table("Scores", columns, rows, note=note, label="scores", tones=tones).only("page")
 
 
