@@ -148,7 +148,11 @@ def attainable(documents: Mapping[str, Mapping[str, Any]]) -> str:
         unseen = {x["system"]: x for x in document["scores"] if x["metric"] == metric.label}
         best = max(unseen, key=lambda name: sign * unseen[name]["score"])
         gain = unseen[best]["difference"]
-        regret = "" if gain is None else metric.with_error(-sign * gain, unseen[best]["error"])
+        regret = ""
+        if gain is not None:
+            regret = metric.signed(-sign * gain)
+            if error := unseen[best]["error"]:
+                regret += f" ± {metric.shown_spread(error)}"
         rows.append([title, *(metric.shown(x["score"]) for x in unseen.values()), best, regret])
         for name, row in unseen.items():
             loss = sign * (unseen[best]["score"] - row["score"])

@@ -19,7 +19,6 @@ from portmert.metrics._base import FloatArray
 from portmert.metrics._display import Display
 from portmert.tuner.base import streams
 from portmert.tuner.base.variation import TIE, chunks
-from portmert.tuner.components import registry
 from portmert.tuner.evaluation.significance import Resampling, jackknife_variance
 from portmert.tuner.texts.groups import Groups
 
@@ -390,12 +389,3 @@ class SoftAccuracy:
             means = [agreement[x].mean() if x.any() else np.nan for x in rest]
             agreed[measure] = float(agreement.mean()), np.array(means)
         return agreed
-
-
-def warm_up() -> None:
-    """Run every kernel of a meta-evaluation, on two systems and two segments, to compile it."""
-    metric = registry.metric("bleu")
-    stats = np.ones((2, 2, len(metric.stat_names)))
-    human = np.array([[0.0, 1.0], [2.0, 0.0]])
-    scores = [MetricScores(label, metric, label, stats) for label in ("one", "other")]
-    evaluate(Judged(("A", "B"), human, np.ones(2)), scores, Resampling(samples=2))
