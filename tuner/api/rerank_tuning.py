@@ -26,7 +26,7 @@ from ..base.options import written_files
 from ..base.tables import Table, preformatted
 from ..base.warn import notice, notices_once, warn, warn_of
 from ..components import registry
-from ..components.external import Outcome, Scores
+from ..components.external import Outcome, Scores, with_outcomes
 from ..components.registry import MetricLike
 from ..evaluation.comparison.choices import (
     EQUAL,
@@ -42,7 +42,7 @@ from ..evaluation.comparison.systems import TestSet, find_groups
 from ..evaluation.comparison.without_texts import compared_by_scores
 from ..evaluation.report import Report
 from ..nbest import check, votes
-from ..nbest.feature_files import answers_of, numbers_of
+from ..nbest.feature_files import answers_of
 from ..nbest.frame_lists import FrameColumns, ranked_rows
 from ..nbest.model import NBest, model_scores
 from ..runs.inputs import read_inputs
@@ -245,7 +245,8 @@ def rerank_tune(
     tuned_metric = registry.metric(dev_lists.metric_of(metric))
     dev_lists = dev_lists.scored_by([tuned_metric])
     tests = as_lists(test).like(dev_lists)
-    outcomes = Outcomes({**_of_frame(tuned_metric, tests), **(test_scores or {})}, test_answers)
+    of_files = {name: Scores(_paths(files)) for name, files in (test_scores or {}).items()}
+    outcomes: Judges = {**_of_frame(tuned_metric, tests), **of_files}
     judges = [*([] if tuned_metric.of_lists else [metric]), *also]
     if also and not tests.refs:
         raise ConfigError(
@@ -254,22 +255,23 @@ def rerank_tune(
         )
     if tests.refs:
         _check_judges(registry.labelled(judges), tuned_metric, tests, dev_lists, outcomes)
-    outcomes.check(tests)
+    tests = tests.scored_by(outcomes.values())
+    answers = _answers(tests.nbest, test_answers, outcomes)
     grouped = None
     if groups is not None:
         test_set, where = TestSet(groups=groups), "the test lists"
         grouped = find_groups(test_set, (), len(tests.nbest), tests.nbest.ids, where)
-    optimizing.remind(tuned_metric, [*also, *outcomes.scores])
+    optimizing.remind(tuned_metric, [*also, *outcomes])
     tuned = replicating.replicate(
         dev_lists, tuned_metric, replicas=replicas, out_dir=folder, test=tests, fresh=fresh,
-        baselines=outcomes.choices, progress=progress, **search,
+        baselines=_more_choices(outcomes, answers), progress=progress, **search,
     )  # fmt: skip
     if tests.strings is None and (line := check.order_of_firsts(tests.nbest, tuned.weights)):
         warn(line)
     lines = _joined(tuned.baselines["averaged"].text, dev_lists.pipeline)
     write_text(folder / "output.txt", replicating.as_lines(lines))
-    counted = outcomes.counted(tests.nbest, tuned.baselines.values(), replicas)
-    warn_of(filter(None, outcomes.losses(tests.nbest, tuned.baselines["averaged"].rows)))
+    counted = _counted(outcomes, tests.nbest, tuned.baselines.values(), replicas)
+    warn_of(filter(None, _losses(outcomes, tests.nbest, tuned.baselines["averaged"].rows)))
     compared: Report | None = None
     if tests.refs and judges:
         with using(progress=progress):
@@ -283,7 +285,7 @@ def rerank_tune(
         document = compared_by_scores(counted, outputs, signature, groups=grouped)
         compared = Report(document_of(document), document)
     if compared is not None:
-        label = next(iter(outcomes.scores), "") if tuned_metric.of_lists else ""
+        label = next(iter(outcomes), "") if tuned_metric.of_lists else ""
         kinds = (FIRST, START, EQUAL, f"{SINGLE}:")
         rivals = [name for name in tuned.baselines if name.startswith(kinds)]
         document = answered(compared.document, rivals, label)
@@ -334,10 +336,10 @@ def _joined(path: Path, pipeline: text_pipeline.TextPipeline) -> tuple[str, ...]
 
 
 def _check_judges(
-    judges: Mapping[str, Metric], tuned: Metric, test: Lists, lists: Lists, outcomes: Outcomes
+    judges: Mapping[str, Metric], tuned: Metric, test: Lists, lists: Lists, outcomes: Judges
 ) -> None:
     """Raise `ConfigError` before the search if the outputs cannot be compared after it."""
-    if not judges and not outcomes.scores:
+    if not judges and not outcomes:
         raise ConfigError(
             f"metric {tuned.signature} has no scores of the test lists: give them (--test-scores "
             f"NAME=FILE), or name a metric that compares the outputs, as --also chrf"
@@ -392,97 +394,66 @@ def _compared(
 # Scores in hand: choices of answers that need no search, and the comparison of all choices.
 
 
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """Scores of the hypotheses of test lists that are in hand, and final answers to vote on.
+Judges = Mapping[str, Outcome | Scores]
+"""What judges each hypothesis of the test lists, by name: an outcome, or scores in files."""
 
-    Parameters
-    ----------
-    scores
-        Name -> files, one for each test list: a number for each hypothesis, more is better; or an
-        outcome of the lists.
-    answers
-        Files, one for each test list, with the final answer of each hypothesis; or none.
+
+def _statistics(test: NBest, metric: Outcome | Scores) -> FloatArray:
+    """Return the (H, 2) statistics of the test lists."""
+    name = metric.key if isinstance(metric, Outcome) else metric.signature
+    values = with_outcomes(test, [metric], drop=False).outcomes[name]
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def _answers(test: NBest, files: Files, judges: Judges) -> IntArray | None:
+    """Return (L,) the answers in files; None for no files."""
+    if files and not judges:
+        raise ConfigError("--test-answers: nothing judges the votes; give --test-scores")
+    return answers_of(test, _paths(files), where="--test-answers") if files else None
+
+
+def _more_choices(judges: Judges, answers: IntArray | None) -> replicating.MoreChoices:
+    """Return a function that returns name -> (S,) rows of the test lists.
+
+    `votes`: the most frequent answer. `weighted votes`: the same, a vote counting by the
+    softmax of the model score under the averaged weights. `oracle`: the best by the first judge.
     """
 
-    scores: Mapping[str, Files | Outcome] = field(default_factory=dict)
-    answers: Files = ()
-
-    def check(self, test: Lists) -> None:
-        """Read all files, before a search.
-
-        Raises
-        ------
-        PortmertError
-            A file is wrong, or nothing judges the votes.
-        """
-        if self.answers and not self.scores:
-            raise ConfigError("--test-answers: nothing judges the votes; give --test-scores")
-        for name in self.scores:
-            self._table(test.nbest, name)
-        if self.answers:
-            self._answers(test.nbest)
-
     def choices(
-        self,
-        dev: optimizing.DevLists,
-        test: PreparedLists,
-        average: FeatureWeights,
+        dev: optimizing.DevLists, test: PreparedLists, average: FeatureWeights
     ) -> dict[str, IntArray]:
-        """Return name -> (S,) rows of the test lists, see `MoreChoices`.
-
-        `votes`: the most frequent answer. `weighted votes`: the same, a vote counting by the
-        softmax of the model score under the averaged weights. `oracle`: the best by the first of
-        the scores.
-        """
-        if not self.scores:
-            return {}
-        nbest, alpha, by_name = test.nbest, dev.alpha, {}
-        if self.answers:
-            scores = model_scores(penalised(nbest, alpha), average)
+        nbest, by_name = test.nbest, dict[str, IntArray]()
+        if answers is not None:
+            scores = model_scores(penalised(nbest, dev.alpha), average)
             by = SPREAD / float(within_segment_spread(scores[np.newaxis], nbest.offsets)[0])
             weights = votes.by_model(nbest.offsets, scores, temperature=by)
-            answers = self._answers(nbest)
             by_name["votes"] = elected(nbest, answers, np.ones(len(weights)))
             by_name["weighted votes"] = elected(nbest, answers, weights)
-        table = self._table(nbest, next(iter(self.scores)))
-        start = nbest.offsets[:-1]
-        return by_name | {
-            "oracle": oracle(table, nbest.offsets, self._metric(next(iter(self.scores))), start)[1]
-        }
+        for judge in list(judges.values())[:1]:
+            table, start = _statistics(nbest, judge), nbest.offsets[:-1]
+            by_name["oracle"] = oracle(table, nbest.offsets, judge, start)[1]
+        return by_name
 
-    def counted(self, test: NBest, choices: Iterable[Chosen], replicas: int) -> list[Counted]:
-        """Return the statistics of all choices under each of the scores; replicas are first."""
-        rows = np.stack([choice.rows for choice in choices])
-        counted = []
-        for name in self.scores:
-            stats = self._table(test, name)[rows]
-            by_system = [stats[:replicas], *stats[replicas:, np.newaxis]]
-            counted.append(Counted(name, self._metric(name), by_system))
-        return counted
+    return choices
 
-    def losses(self, test: NBest, rows: IntArray) -> Iterator[str]:
-        """Yield a line for each of the scores by which chosen rows are worse than chance."""
-        for name in self.scores:
-            metric = self._metric(name)
-            values = np.asarray(metric.oriented(self._table(test, name)[:, 0]))
-            yield loss_finding(name, metric, values, test.offsets, rows)
 
-    def _table(self, test: NBest, name: str) -> FloatArray:
-        """Return the (H, 2) statistics of the test lists under one of the scores."""
-        metric = self._metric(name)
-        if isinstance(metric, Outcome):
-            values = test.outcomes[metric.key]
-        else:
-            values = numbers_of(test, metric.files, where=f"--test-scores {name}")[test.lines]
-        return np.column_stack([values, np.ones(len(values))])
+def _counted(
+    judges: Judges, test: NBest, choices: Iterable[Chosen], replicas: int
+) -> list[Counted]:
+    """Return the statistics of all choices by each judge; replicas are first."""
+    rows = np.stack([choice.rows for choice in choices])
+    counted = []
+    for name, judge in judges.items():
+        stats = _statistics(test, judge)[rows]
+        counted.append(Counted(name, judge, [stats[:replicas], *stats[replicas:, np.newaxis]]))
+    return counted
 
-    def _metric(self, name: str) -> Outcome | Scores:
-        files = self.scores[name]
-        return files if isinstance(files, Outcome) else Scores(_paths(files))
 
-    def _answers(self, test: NBest) -> IntArray:
-        return answers_of(test, _paths(self.answers), where="--test-answers")
+def _losses(judges: Judges, test: NBest, rows: IntArray) -> Iterator[str]:
+    """Yield a line for each judge by which chosen rows are worse than chance; else ""."""
+    for name, judge in judges.items():
+        values = np.asarray(judge.oriented(_statistics(test, judge)[:, 0]))
+        yield loss_finding(name, judge, values, test.offsets, rows)
 
 
 def elected(nbest: NBest, answers: IntArray, weights: FloatArray) -> IntArray:

@@ -231,21 +231,22 @@ class Frame:
 
     def ids(self, name: str) -> tuple[list[str], NDArray[np.int64]]:
         """Return the ids of segments in order of arrival, and (n,) the number of each row's."""
-        numbers: dict[Any, int] = {}
+        numbers: dict[str, int] = {}
         codes = np.empty(len(self), dtype=np.int64)
         begin = 0
         for block in self.values(name):
             values = np.empty(len(block), dtype=object)
             values[:] = block
             heads = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-            for row in heads.tolist():
-                if values[row] not in numbers:
+            names = [str(value) for value in values[heads]]
+            for row, text in zip(heads.tolist(), names, strict=True):
+                if text not in numbers or not isinstance(values[row], str | int):
                     self._check_id(name, begin + row, values[row])
-            of_heads = [numbers.setdefault(values[row], len(numbers)) for row in heads]
+            of_heads = [numbers.setdefault(text, len(numbers)) for text in names]
             sizes = np.diff(heads, append=len(values))
             codes[begin : begin + len(block)] = np.repeat(of_heads, sizes)
             begin += len(block)
-        return list(map(str, numbers)), codes
+        return list(numbers), codes
 
     def _check_id(self, name: str, row: int, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, str | int):
@@ -289,7 +290,7 @@ def _plain_array(column: Any) -> NDArray[Any]:
     """Return a column of a mapping as numbers if all are, else as objects of Python."""
     with suppress(ValueError):  # of lists within lists
         values = np.asarray(column)
-        if values.dtype.kind in "biuf":
+        if values.dtype.kind in "biuf" and values.ndim == 1:
             return values
     return np.fromiter(column, dtype=object, count=len(column))
 

@@ -129,7 +129,9 @@ class Constraints:
     @classmethod
     def of(cls, limits: ConstraintsLike | None, where: str = "constraints") -> Constraints:
         """Return constraints as they are, or from a table as `from_table` reads it."""
-        return limits if isinstance(limits, Constraints) else cls.from_table(limits or {}, where)
+        if isinstance(limits, Constraints):
+            return limits
+        return cls.from_table(limits, where) if limits else cls()
 
     @classmethod
     def from_table(cls, table: Mapping[str, Any], where: str) -> Constraints:
@@ -198,6 +200,8 @@ class Constraints:
         ConfigError
             An option of another form.
         """
+        if not (fixed or bounds or signs or tied):
+            return cls()
         ends, sign_of = {}, {}
         for text in bounds:
             name, equals, pair = options.name_value(text)

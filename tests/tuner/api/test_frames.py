@@ -225,6 +225,8 @@ def test_a_request_that_lacks_a_judge_is_ranked():
         ({"answer": lambda x: [3, *x[1:]]}, "column 'answer', row 0: 3, expected a text"),
         ({"answer": lambda x: [None, *x[1:]]}, "column 'answer', row 0: no text is there"),
         ({"judge": lambda x: [[1], *x[1:]]}, r"column 'judge', row 0: \[1\], expected a number"),
+        ({"judge": lambda x: [[1]] * len(x)}, r"column 'judge', row 0: \[1\], expected a number"),
+        ({"q": lambda x: [["a"]] * len(x)}, r"column 'q', row 0: the id is \['a'\]"),
         ({"judge": lambda x: x[1:]}, "columns of different lengths"),
     ],
 )
