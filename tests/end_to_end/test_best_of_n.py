@@ -307,7 +307,7 @@ def test_scores_in_hand_stand_beside_metrics_of_texts(halves, tmp_path):
         (("--test-ref", "refs", "--also", "no-metric"), "unknown metric 'no-metric'"),
         (("--test-scores", "x=nothing#x"), "nothing: No such file"),
         (("--test-scores", "x=dev#right"), "dev:1: 'right' is missing (keys found:"),
-        (("--test-scores", "x=short"), "short: 1 number, n-best list 1 has 400 hypotheses"),
+        (("--test-scores", "x=short"), "short: 1 score, n-best list 1 has 400 hypotheses"),
         (("--test-scores", "x"), "--test-scores: 'x' is not option=value; write NAME=FILE"),
         (("--test-answers", "dev#answer"), "--test-answers: nothing judges the votes"),
         (

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,8 +82,9 @@ class _Gathered:
         if isinstance(block, Failed):
             self._add_failed(block)
             return
-        for segment, place in zip(block.segments, block.places, strict=True):
-            self.first_places.setdefault(segment, place)
+        firsts = dict(zip(block.segments[::-1], block.places[::-1], strict=True))
+        for segment in dict.fromkeys(block.segments):
+            self.first_places.setdefault(segment, firsts[segment])
         if not self.places:
             self.is_linked = block.links[0] is not None
         if not self.places or self.file.names.drop:
@@ -139,6 +141,8 @@ class _Gathered:
                 places[are_linked.index(not self.is_linked)],
                 f"{has} word alignment, the first hypothesis has {first}",
             )
+        if True not in are_linked:
+            return Ragged(np.empty((0, 2), dtype=np.int32), np.zeros(len(places) + 1, np.int64))
         links = Ragged.from_rows([links or [] for links in self.links], 2)
         rows = np.repeat(np.arange(len(links)), links.lengths)
         for wrong in np.flatnonzero(links.values[:, 1] >= lengths[rows])[:1].tolist():
@@ -233,10 +237,13 @@ def _flat_values(
     features: Sequence[Mapping[str, float | list[float] | None]], sizes: dict[str, int]
 ) -> list[Any]:
     """Return the values of all hypotheses; nothing if features or their sizes differ."""
-    names = tuple(sizes)
-    if any(by_name.keys() != sizes.keys() for by_name in features):
+    if not sizes or set(map(len, features)) != {len(sizes)}:
         return []
-    values: list[Any] = [by_name[name] for by_name in features for name in names]
+    try:
+        rows = map(itemgetter(*sizes), features)
+        values = list(rows if len(sizes) == 1 else chain.from_iterable(rows))
+    except KeyError:
+        return []
     if max(sizes.values(), default=1) == 1 and list not in set(map(type, values)):
         return values
     values = [value if type(value) is list else [value] for value in values]
