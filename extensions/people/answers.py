@@ -38,7 +38,7 @@ class Answers:
 
 
 def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
-    """Read a judge's sheet: CSV, a spreadsheet, or what the HTML form exports.
+    """Read a judge's sheet: CSV, or what the HTML form exports.
 
     Raises
     ------
@@ -83,22 +83,20 @@ def read_answers(path: Path, evaluations: Sequence[Evaluation]) -> Answers:
 def _rows(path: Path, content: bytes) -> list[tuple[int, dict[str, str]]]:
     """Return the rows of a table: number, and cells by column. There is at least one."""
     suffix = path.suffix.lower()
-    if suffix == ".xlsx":
-        rows = list(sheets.read_xlsx(path, content))
-    elif suffix in (".csv", ".tsv"):
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1
-            raise InputError(
-                f"{path}:{line}: byte {content[error.start]:#04x} is not UTF-8; save the sheet as "
-                f"CSV UTF-8, or as .xlsx"
-            ) from None
-        rows = list(sheets.read_csv(path, text))
-    else:
+    if suffix not in (".csv", ".tsv"):
         raise InputError(
-            f"{path}: a sheet is a file .csv or .xlsx, or the .json that the HTML form exports"
+            f"{path}: a sheet is a file .csv, or the .json that the HTML form exports; save a "
+            f"spreadsheet as CSV UTF-8"
         )
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}:{line}: byte {content[error.start]:#04x} is not UTF-8; save the sheet as "
+            f"CSV UTF-8"
+        ) from None
+    rows = list(sheets.read_csv(path, text))
     if not rows:
         raise InputError(f"{path}: no row with an answer; expected a judge's sheet")
     for name in ("item", "answer", "judge", "evaluation"):

@@ -65,7 +65,7 @@ def make(
 
     A and B are folders of runs, or name=FILE.
 
-    Each judge's sheet is a table (.csv, .xlsx) and a form for a browser (.html): send one of
+    Each judge's sheet is a table (.csv) and a form for a browser (.html): send one of
     them. Keep key.json: it records which system's output is left and which is right.
 
     \b
@@ -119,7 +119,7 @@ def _judges(count: int | None, names: tuple[str, ...]) -> list[str]:
 def read(*, sheets: tuple[Path, ...], **values: Any) -> portmert.Report:
     """Count preferences and agreement in the SHEETS that judges sent back.
 
-    SHEETS are .csv, .xlsx, or .json files that the form exported.
+    SHEETS are .csv files, or .json files that the form exported.
 
     \b
     portmert humaneval read sheets/judges/*.csv

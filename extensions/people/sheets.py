@@ -2,20 +2,15 @@
 
 import csv
 import io
-import itertools
 import json
-import re
 import secrets
 import shutil
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from portmert.tuner.base.errors import InputError, PortmertError, counted
-from portmert.tuner.base.extras import require
 from portmert.tuner.base.files import resolved, write_text, writing
 
 from .evaluation import FORM, Evaluation
@@ -23,14 +18,6 @@ from .evaluation import FORM, Evaluation
 ANSWERS = ("left", "right", "equal")
 FORMULA = ("=", "+", "-", "@")
 """Programs take a cell that begins with one of these for a formula."""
-
-_MOST_BYTES = 1 << 25
-"""Limit of an unpacked spreadsheet: a library needs much more memory than that."""
-_TITLE = "judgements"
-_WIDTHS = {"source": 50, "reference": 50, "left": 50, "right": 50, "answer": 10}
-_MODIFIED = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
-_TIME = b"1980-01-01T00:00:00Z"
-"""The oldest time in a zip file. A sheet does not depend on when it was made."""
 
 
 def columns(evaluation: Evaluation) -> list[str]:
@@ -66,64 +53,6 @@ def harmless(text: str) -> str:
     return f"'{text}" if text.lstrip().startswith(FORMULA) else text
 
 
-def as_xlsx(evaluation: Evaluation, judge: str) -> bytes:
-    """Return a sheet as a spreadsheet. Only answers can be changed, by choice from a list."""
-    require("openpyxl", extra="people")
-    from openpyxl import Workbook  # noqa: PLC0415  start-up time
-    from openpyxl.styles import Alignment, Font, Protection  # noqa: PLC0415
-    from openpyxl.utils import get_column_letter  # noqa: PLC0415
-    from openpyxl.worksheet.datavalidation import DataValidation  # noqa: PLC0415
-
-    names = columns(evaluation)
-    book = Workbook()
-    sheet = book.worksheets[0]
-    sheet.title = _TITLE
-    for number, values in enumerate([dict(zip(names, names, strict=True)),
-                                     *rows(evaluation, judge)], 1):  # fmt: skip
-        for position, name in enumerate(names, 1):
-            cell: Any = sheet.cell(number, position)
-            cell.value = values[name] or None
-            if values[name]:
-                cell.data_type = "s"  # never a formula
-                cell.quotePrefix = True  # nor when it is edited
-            cell.alignment = Alignment(wrap_text=True, vertical="top")
-            if number == 1:
-                cell.font = Font(bold=True)
-            if name == "answer" and number > 1:
-                cell.protection = Protection(locked=False)
-    for position, name in enumerate(names, 1):
-        sheet.column_dimensions[get_column_letter(position)].width = _WIDTHS.get(name, 12)
-    letter = get_column_letter(names.index("answer") + 1)
-    choice = DataValidation(
-        type="list", formula1=f'"{",".join(ANSWERS)}"', allow_blank=True, showErrorMessage=True
-    )
-    choice.error = f"Choose one of {', '.join(ANSWERS)}."
-    choice.add(f"{letter}2:{letter}{len(evaluation.sheets[judge]) + 1}")
-    sheet.add_data_validation(choice)
-    sheet.freeze_panes = "B2"
-    sheet.protection.sheet = True
-    sheet.protection.formatColumns = False
-    sheet.protection.formatRows = False
-    out = io.BytesIO()
-    book.save(out)
-    return _timeless(out.getvalue())
-
-
-def _timeless(content: bytes) -> bytes:
-    """Return a zip file with all times the same."""
-    out = io.BytesIO()
-    with (
-        zipfile.ZipFile(io.BytesIO(content)) as old,
-        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as copy,
-    ):
-        for name in sorted(old.namelist()):
-            data = old.read(name)
-            if name == "docProps/core.xml":
-                data = _MODIFIED.sub(rb"\g<1>" + _TIME, data)
-            copy.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
-    return out.getvalue()
-
-
 def read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Return (line, row) of a CSV file with commas, semicolons or tabs between its columns."""
     first = text.partition("\n")[0]
@@ -145,41 +74,6 @@ def read_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
             yield reader.line_num, dict(zip(names, cells, strict=True))
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: no CSV: {error}") from None
-
-
-def read_xlsx(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """Return (row, cells) of the sheet that `as_xlsx` wrote, or else of the first sheet."""
-    import warnings  # noqa: PLC0415  start-up time
-
-    require("openpyxl", extra="people")
-    from openpyxl import load_workbook  # noqa: PLC0415
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of extensions that have nothing to do with cells
-            with zipfile.ZipFile(io.BytesIO(content)) as packed:
-                size = sum(part.file_size for part in packed.infolist())
-            if size > _MOST_BYTES:
-                reason = f"it unpacks to {size} bytes, more than any sheet of a judge"
-                raise ValueError(reason)  # noqa: TRY301
-            book = load_workbook(io.BytesIO(content), data_only=False, read_only=True)
-            # Somebody may have put sheets of their own in front.
-            sheet: Any = next(
-                (worksheet for worksheet in book.worksheets if worksheet.title == _TITLE),
-                book.worksheets[0],
-            )
-            sheet.reset_dimensions()  # the size that the file states may be wrong
-            cells = [
-                ["" if cell is None else str(cell) for cell in row]
-                for row in sheet.iter_rows(values_only=True)
-            ]
-    except Exception as error:  # noqa: BLE001  a damaged file may raise anything in the library
-        reason = re.sub(r"\s+", " ", str(error)).strip() or type(error).__name__
-        raise InputError(f"{path}: not a spreadsheet that can be read: {reason}") from None
-    names = _checked_names(path, 1, cells[0]) if cells else []
-    for number, row in enumerate(cells[1:], 2):
-        if any(cell.strip() for cell in row):
-            yield number, dict(itertools.zip_longest(names, row[: len(names)], fillvalue=""))
 
 
 def _checked_names(path: Path, number: int, cells: Sequence[str]) -> list[str]:
@@ -241,7 +135,7 @@ def write(evaluation: Evaluation, out: Path) -> None:
         aside.mkdir()
         (aside / JUDGES).mkdir()
         for judge in evaluation.sheets:
-            for suffix, make in ((".csv", as_csv), (".xlsx", as_xlsx), (".html", as_html)):
+            for suffix, make in ((".csv", as_csv), (".html", as_html)):
                 with writing(aside / JUDGES / f"{judge}{suffix}") as file:
                     file.write(make(evaluation, judge))
         write_text(aside / KEY, json.dumps(evaluation.as_json(), indent=1) + "\n")

@@ -7,20 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from portmert.tuner.api.optimizing import DevLists
 from portmert.tuner.base.errors import ConfigError, InputError
 from portmert.tuner.base.extras import require
 from portmert.tuner.base.files import writing
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Series
-from portmert.tuner.nbest.model import NBest, sparse_scores
-from portmert.tuner.search.contributions import Contribution
-from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.results import Optimized
-from portmert.tuner.weights.feature_weights import FeatureWeights
-
-from .error_surface import Surface, surface_of
 
 FORMS = ("svg", "png", "pdf")
 INK, SOFT, RULE = "#22242a", "#63666e", "#dcd9d1"
@@ -154,7 +145,7 @@ def _draw_rows(axes: Any, chart: Chart, choice: ChartChoice) -> None:
 
 
 def _draw_lines(axes: Any, chart: Chart, choice: ChartChoice) -> None:
-    """Draw lines, steps or points, each with its name at the end."""
+    """Draw lines or points, each with its name at the end."""
     unit, ends = _unit(choice), []
     for series in choice.series:
         points = [
@@ -166,8 +157,6 @@ def _draw_lines(axes: Any, chart: Chart, choice: ChartChoice) -> None:
         colour, dash = _colour(series), DASHES[series.dash % len(DASHES)]
         if chart.kind == "scatter":
             axes.plot(x, y, "o", color=colour, markersize=4)
-        elif chart.kind == "steps":
-            axes.step(x, y, where="post", linewidth=1.2, color=colour, linestyle=dash)
         else:
             axes.plot(x, y, marker=".", linewidth=1.6, color=colour, linestyle=dash)
         if series.low and series.high and None not in (*series.low, *series.high):
@@ -245,24 +234,8 @@ def _for_both_themes(svg: bytes) -> bytes:
     return head + style.encode() + tag + rest
 
 
-def heaviest_surface(
-    nbest: NBest,
-    dev: DevLists,
-    weights: FeatureWeights,
-    contributions: Sequence[Contribution],
-) -> Surface | None:
-    """Return the error surface of the dense feature that moves model scores most, if any does."""
-    fixed = sparse_scores(nbest.sparse, weights)
-    problem = TuningProblem(nbest.features.T, nbest.offsets, dev.stats, dev.metric, fixed)
-    vector = weights.vector(nbest.feature_names)
-    if not len(vector):
-        return None
-    heaviest = int(np.argmax(np.abs(vector * problem.spread)))
-    return surface_of(problem, contributions[heaviest].name, vector, heaviest)
-
-
-def charts_of_search(optimized: Optimized, surface: Surface | None) -> list[Chart]:
-    """Return the scores, the weights and the error surface of an optimization."""
+def charts_of_search(optimized: Optimized) -> list[Chart]:
+    """Return the scores and the weights of an optimization."""
     display, error = optimized.metric.display, optimized.unseen_error or 0.0
     label = display.labelled(optimized.metric.name())
     scores = {
@@ -286,14 +259,7 @@ def charts_of_search(optimized: Optimized, surface: Surface | None) -> list[Char
     of_scores = ChartChoice("", [ladder], display.in_percent, list(scored))
     of_weights = ChartChoice("", [weights], categories=[row.name for row in rows])
     title = "Scores of the lists, and on unseen text (95 % interval)"
-    charts = [
+    return [
         Chart("scores", "intervals", title, [of_scores], x=label),
         Chart("weights", "bars", "Shares of the weights", [of_weights], x="share, in percent"),
     ]
-    if surface is not None:
-        ends = [*surface.scores, surface.scores[-1]]
-        series = Series(label, [display.value(score) for score in ends], surface.ends)
-        choice = ChartChoice(surface.feature, [series], display.in_percent, marker=surface.weight)
-        title = f"Score by the weight of {surface.feature}; dashed: the weight that was found"
-        charts.append(Chart("surface", "steps", title, [choice], x="weight", y=label))
-    return charts

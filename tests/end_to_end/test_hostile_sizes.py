@@ -6,12 +6,10 @@ import gzip
 import itertools
 import sys
 import tracemalloc
-import zipfile
 
 import pytest
 
 from portmert.extensions.metaeval.human_scores import read_human_scores
-from portmert.extensions.people.sheets import read_xlsx
 from portmert.metrics._base import Vocabulary
 from portmert.metrics._lexicon_files import read_words
 from portmert.tuner.base.errors import ConfigError, InputError
@@ -61,32 +59,6 @@ def test_the_memory_for_a_word_list_is_that_of_its_file(tmp_path):
     finally:
         tracemalloc.stop()
     assert peak < 40 << 20  # 200 times the file were asked for
-
-
-@pytest.mark.parametrize("cell", ["XFD2", "A1048576", "XFD1048576"])
-def test_a_far_cell_of_a_spreadsheet_costs_nothing(tmp_path, cell):
-    from openpyxl import Workbook
-
-    path = tmp_path / "far.xlsx"
-    book = Workbook()
-    sheet = book.worksheets[0]
-    for column, name in enumerate(("item", "answer", "judge"), 1):
-        sheet.cell(1, column).value = name
-    sheet[cell] = "x"
-    book.save(path)
-    with calls_counted() as calls:
-        rows = [row for _, row in read_xlsx(path, path.read_bytes())]
-    text = "x" if cell == "A1048576" else ""
-    assert rows == [{"item": text, "answer": "", "judge": ""}]
-    assert next(calls) < 10_000_000  # some for each row, none for each of 16,384 cells
-
-
-def test_a_spreadsheet_that_unpacks_to_far_more_is_refused(tmp_path):
-    path = tmp_path / "large.xlsx"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("xl/worksheets/sheet1.xml", bytes(40 << 20))
-    with pytest.raises(InputError, match="unpacks to 41943040 bytes"):
-        list(read_xlsx(path, path.read_bytes()))
 
 
 def test_a_slip_in_a_segment_does_not_ask_for_all_memory(tmp_path):

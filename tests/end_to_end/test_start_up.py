@@ -8,7 +8,7 @@ from portmert.tuner.cli import main
 from tests.support.places import INVENTED, ROOT
 
 HEAVY = [
-    "dask", "jinja2", "matplotlib", "numba", "numpy", "openpyxl", "pydantic", "sacrebleu", "scipy",
+    "dask", "jinja2", "matplotlib", "numba", "numpy", "pydantic", "sacrebleu", "scipy",
     "thot", "ufal",
 ]  # fmt: skip
 PROGRAM = """

@@ -1,8 +1,6 @@
 """Damages bytes as disks, editors, other programs and ill will do."""
 
-import io
 import re
-import zipfile
 
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 WORD = re.compile(rb'[^\s",:={}\[\]|<>]+')
@@ -24,28 +22,10 @@ TOKENS = (
 
 def mutate(data, rng):
     """Return `data` with one to three damages, of which some may change nothing."""
-    if data[:2] == b"PK" and rng.random() < 0.7:
-        return in_archive(data, rng)
     for _ in range(rng.choice((1, 1, 2, 3))):
         if len(data) < LARGE:
             data = rng.choice(DAMAGES)(data, rng)
     return data
-
-
-def in_archive(data, rng):
-    """Damage what is inside a spreadsheet, not the archive around it."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
-        names = old.namelist()
-        chosen = rng.choice(
-            [name for name in names if "sheet" in name or "haredStr" in name] or names
-        )
-        for name in names:
-            content = old.read(name)
-            if name == chosen:
-                content = rng.choice(DAMAGES)(content, rng)
-            new.writestr(name, content)
-    return out.getvalue()
 
 
 def _place(data, rng):

@@ -7,10 +7,10 @@ import json
 import tempfile
 from pathlib import Path
 
-from portmert.extensions.demo.parser import train
 from tests.support.bracketed import to_brackets
 from tests.support.languages.grammar import generate
 from tests.support.languages.treebank import to_conllu
+from tests.support.udpipe_training import train
 
 _PAIRS = generate(60, seed=3)
 PAIRS = list({pair.target: pair for pair in _PAIRS}.values())

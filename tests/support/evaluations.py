@@ -70,17 +70,6 @@ def answered_csv(path, answer):
     path.write_text(out.getvalue(), encoding="utf-8", newline="")
 
 
-def answered_xlsx(path, answer):
-    """Write `answer(item)` into the answers of a spreadsheet."""
-    from openpyxl import load_workbook
-
-    book = load_workbook(path)
-    names = [cell.value for cell in book.active[1]]
-    for row in book.active.iter_rows(min_row=2):
-        row[names.index("answer")].value = answer(row[0].value)
-    book.save(path)
-
-
 def export(evaluation, judge, answer):
     """What the form exports."""
     return json.dumps(

@@ -468,8 +468,7 @@ def optimize(
         Of a recogniser's weights take the best of the nearest with a whole LMWT and a multiple of
         this as insertion penalty, as Kaldi's score.sh.
     plot
-        Draw the scores, the weights, and the error surface of the weight that moves model scores
-        most to a file: .svg, .png or .pdf. Needs portmert[plots].
+        Draw the scores and the weights to a file: .svg, .png or .pdf. Needs portmert[plots].
     progress
         Called with a phase, how much of it is done, and how much there is: `"annotating"`
         sentences, `"searching"` restarts, `"sampling"` resampled sets.
@@ -528,7 +527,6 @@ def optimize(
         also_scored = _other_scores(judges, dev, optimized, nbest) if judges else ()
         scored_by = (dev.metric, dev.stats) if contributions else None
         rows = contributions_of(nbest, optimized.weights, scored_by=scored_by)
-        surface = plot and plots.heaviest_surface(nbest, dev, optimized.weights, rows)
         seconds, annotations, by = {**dev.seconds, **optimized.seconds}, {}, ""
         first = dev.stats.score(dev.metric, dev.nbest.offsets[:-1])
         warn_if_worse(dev.metric, first, optimized.score)
@@ -551,7 +549,7 @@ def optimize(
         warnings=warnings_so_far(),
     )
     if plot is not None:
-        plots.draw(plots.charts_of_search(completed, surface), Path(plot))
+        plots.draw(plots.charts_of_search(completed), Path(plot))
     return completed
 
 

@@ -95,14 +95,13 @@ class Chart(Block):
     Parameters
     ----------
     kind
-        `bars` and `intervals` (dots) are horizontal; `lines`, `scatter` and, in files alone,
-        `steps` connect or mark points.
+        `bars` and `intervals` (dots) are horizontal; `lines` and `scatter` connect or mark points.
     x, y
         The names of the axes.
     """
 
     name: str
-    kind: Literal["bars", "intervals", "lines", "steps", "scatter"]
+    kind: Literal["bars", "intervals", "lines", "scatter"]
     title: str
     choices: Sequence[ChartChoice]
     caption: str = ""

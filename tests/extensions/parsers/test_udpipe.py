@@ -1,17 +1,15 @@
-"""UDPipe: tags, trees, tokens, models; and training one."""
+"""UDPipe: tags, trees, tokens, models."""
 
 import re
 
 import pytest
 import ufal.udpipe
 
-from portmert.extensions.demo import parser
 from portmert.extensions.parsers import udpipe as udpipe_module
-from portmert.tuner.base.errors import AnnotatorError, ConfigError, ProgramError
+from portmert.tuner.base.errors import AnnotatorError, ConfigError
 from portmert.tuner.components import registry
 from portmert.tuner.texts.annotator import AnnotationRequest
-from tests.support.annotation_models import PAIRS, SENTENCES, treebank, udpipe
-from tests.support.languages.treebank import to_conllu
+from tests.support.annotation_models import SENTENCES, treebank, udpipe
 from tests.support.places import SHARED
 
 REAL = SHARED / "data/parsers"
@@ -114,16 +112,3 @@ def test_the_fingerprint_changes_with_model_and_options(tmp_path):
         annotator(lowercase=True),
     ]
     assert len({first, *(one.fingerprint() for one in changed)}) == len(changed) + 1
-
-
-def test_training_twice_gives_the_same_bytes(tmp_path):
-    small = tmp_path / "small.conllu"
-    small.write_text(to_conllu(PAIRS[:12], "x"), encoding="utf-8")
-    for name in "ab":
-        parser.train(small, tmp_path / name)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    small.write_text("1\ta\t_\tX\t\t_\t0\troot\t_\t_\n")
-    said = r"small.conllu ended with status 1: .*contains empty column XPOS"
-    with pytest.raises(ProgramError, match=said):
-        parser.train(small, tmp_path / "c")
-    assert not (tmp_path / "c").exists()

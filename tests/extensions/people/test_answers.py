@@ -5,12 +5,11 @@ import io
 import json
 
 import pytest
-from openpyxl import load_workbook
 
 from portmert.extensions.people.answers import complete, read_answers
-from portmert.extensions.people.sheets import as_csv, as_xlsx
+from portmert.extensions.people.sheets import as_csv
 from portmert.tuner.base.errors import InputError
-from tests.support.evaluations import answered_csv, answered_xlsx, evaluation, export
+from tests.support.evaluations import answered_csv, evaluation, export
 
 ONE = evaluation(judges=("ada", "bob"))
 
@@ -106,29 +105,16 @@ def test_columns_of_ones_own_without_a_name_are_let_be(sheet):
     assert read_answers(sheet, [ONE]).votes == before
 
 
-@pytest.mark.parametrize("suffix", [".xlsx", ".csv", ".json"])
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
 def test_a_judge_may_be_called_like_a_formula(tmp_path, suffix):
     one = evaluation(judges=("=1+1", "-bob"))
     path = tmp_path / f"sheet{suffix}"
     if suffix == ".json":
         path.write_text(export(one, "-bob", lambda _: "equal"))
     else:
-        path.write_bytes({".xlsx": as_xlsx, ".csv": as_csv}[suffix](one, "-bob"))
-        {".xlsx": answered_xlsx, ".csv": answered_csv}[suffix](path, lambda _: "equal")
+        path.write_bytes(as_csv(one, "-bob"))
+        answered_csv(path, lambda _: "equal")
     assert read_answers(path, [one]).judge == "-bob"
-
-
-def test_a_sheet_of_ones_own_in_front_is_passed_over(tmp_path):
-    path = tmp_path / "ada.xlsx"
-    path.write_bytes(as_xlsx(ONE, "ada"))
-    answered_xlsx(path, lambda _: "equal")
-    book = load_workbook(path)
-    book.create_sheet("notes", 0)["A1"] = "item"
-    book.save(path)
-    assert set(read_answers(path, [ONE]).votes.values()) == {2}
-    book["judgements"]["Z1"] = "answer"
-    book.save(path)
-    assert "ada.xlsx:1: 2 columns 'answer'" in fault(path)
 
 
 def test_a_sheet_under_another_judges_name_is_told(sheet):
@@ -140,14 +126,12 @@ def test_a_sheet_under_another_judges_name_is_told(sheet):
     assert "ada.csv:2: judge is 'bob', but these are the items of judge ada;" in fault(sheet)
 
 
-@pytest.mark.parametrize("suffix", [".xlsx", ".csv"])
-def test_an_answer_missing_from_a_spreadsheet_is_named_too(tmp_path, suffix):
-    path = tmp_path / f"ada{suffix}"
-    path.write_bytes({".xlsx": as_xlsx, ".csv": as_csv}[suffix](ONE, "ada"))
+def test_an_answer_missing_from_a_sheet_is_named_too(tmp_path):
+    path = tmp_path / "ada.csv"
+    path.write_bytes(as_csv(ONE, "ada"))
     items = [row.item for row in ONE.sheets["ada"]]
-    answer = {".xlsx": answered_xlsx, ".csv": answered_csv}[suffix]
-    answer(path, lambda item: "" if item == items[2] else "equal")
-    assert f"ada{suffix}:4: item {items[2]} has no answer" in fault(path)
+    answered_csv(path, lambda item: "" if item == items[2] else "equal")
+    assert f"ada.csv:4: item {items[2]} has no answer" in fault(path)
 
 
 def test_an_export_with_an_open_answer_is_named(tmp_path):
@@ -171,15 +155,9 @@ def test_an_export_of_another_form_is_refused(tmp_path):
     assert "not what the HTML form" in fault(tmp_path / "a.json")
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 damaged", b"item,answer"])
-def test_a_damaged_spreadsheet_is_an_error(tmp_path, content):
-    (tmp_path / "a.xlsx").write_bytes(content)
-    assert "a.xlsx: not a spreadsheet that can be read" in fault(tmp_path / "a.xlsx")
-
-
 def test_other_files_are_no_sheets(tmp_path):
     (tmp_path / "a.html").write_text("x")
-    assert "a sheet is a file .csv or .xlsx, or the .json" in fault(tmp_path / "a.html")
+    assert "a sheet is a file .csv, or the .json" in fault(tmp_path / "a.html")
     (tmp_path / "a.csv").write_bytes(b"item,answer\n\xff,left\n")
     assert "a.csv:2: byte 0xff is not UTF-8" in fault(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text('item,answer\n"x"y,left\n')

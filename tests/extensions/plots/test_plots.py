@@ -23,7 +23,7 @@ CHARTS = [
     Chart("intervals", "intervals", "Intervals", [BARS], x="gain"),
     *(
         Chart(kind, kind, kind.title(), [LINES], x="iteration", y="y")
-        for kind in ("lines", "steps", "scatter")
+        for kind in ("lines", "scatter")
     ),
     Chart("none", "lines", "Nothing", []),
 ]  # fmt: skip
@@ -41,7 +41,7 @@ def test_equal_charts_give_equal_files(tmp_path, form):
 def test_panels_show_the_first_choice_of_each_chart():
     panels = plots.figure(CHARTS).axes
     titles = [axes.get_title(loc="left") for axes in panels]
-    assert titles == ["Bars", "Intervals", "Lines (bleu)", "Steps (bleu)", "Scatter (bleu)"]
+    assert titles == ["Bars", "Intervals", "Lines (bleu)", "Scatter (bleu)"]
     widths = [bar.get_width() for bar in panels[0].patches]
     assert widths == pytest.approx([50, 10, 20])  # in percent; None has no bar
     assert [label.get_text() for label in panels[1].get_yticklabels()] == ["one", "<two>"]
@@ -79,14 +79,10 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
         plots.draw(CHARTS, tmp_path / "plot.svg")
 
 
-def test_a_search_is_drawn_with_the_surface_of_its_heaviest_weight(tmp_path):
+def test_a_search_is_drawn(tmp_path):
     features = [[[1.0, 0.0], [0.0, 2.0]], [[2.0, 0.0], [0.0, 1.0]]]
     lists = portmert.Lists.from_arrays(features, scores=[[0.1, 0.9], [0.2, 0.8]])
     portmert.optimize(lists, optimizer="mert", plot=tmp_path / "plot.svg")
     text = (tmp_path / "plot.svg").read_text()
-    for title in (
-        "Scores of the lists",
-        "Shares of the weights",
-        "Score by the weight of f1; dashed",
-    ):
+    for title in ("Scores of the lists", "Shares of the weights"):
         assert f"<!-- {title}" in text
