@@ -24,7 +24,7 @@ LEARNED = "extensions.learned.learned.LearnedFeatures"
 @_groups.text_steps
 @_groups.annotator
 @options(LEARNED, "groups", groups={"required": False})
-@options(TRAIN, "with_table--table by_references")
+@options(TRAIN, "with_table--table")
 @options(
     LEARNED,
     "parses gamma costs language",

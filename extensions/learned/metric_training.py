@@ -276,20 +276,6 @@ def two_fold(
     return Condition(groups, (trained[0], trained[1]), (tested[0], tested[1]), samples)
 
 
-def mean_condition(conditions: Sequence[Condition]) -> Condition:
-    """Return the means of conditions with the same features, as of several sets of references."""
-    trained, tested = (
-        np.mean([getattr(condition, key) for condition in conditions], axis=0)
-        for key in ("trained", "tested")
-    )
-    return Condition(
-        conditions[0].groups,
-        (float(trained[0]), float(trained[1])),
-        (float(tested[0]), float(tested[1])),
-        np.mean([condition.samples for condition in conditions], axis=0),
-    )
-
-
 def all_conditions(available: str) -> list[str]:
     """Return every set of groups, few groups first."""
     return [
@@ -356,25 +342,6 @@ def shown_interval(samples: FloatArray) -> str:
 def rounded(r: float) -> float | None:
     """Return a correlation as JSON holds it; None without one."""
     return None if np.isnan(r) else round(r, DIGITS)
-
-
-def reference_table(conditions: Sequence[Condition]) -> Table:
-    """Return the table of gains by each more reference; the first condition has one."""
-    rows = []
-    for number, condition in enumerate(conditions, 1):
-        row = [str(number), decimals(condition.mean, 4), shown_interval(condition.samples), "", ""]
-        if number > 1:
-            before = conditions[number - 2]
-            row[3] = f"{condition.mean - before.mean:+.4f}"
-            row[4] = shown_interval(condition.samples - before.samples)
-        rows.append(row)
-    return Table(
-        f"What one reference more is worth, features {conditions[0].groups}: means over all "
-        f"choices of so many references",
-        ["references", "mean", "95 %", "gain", "95 % of the gain"],
-        rows,
-        label="references",
-    )
 
 
 def as_json(conditions: Sequence[Condition]) -> list[dict[str, Any]]:

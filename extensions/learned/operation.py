@@ -1,7 +1,6 @@
 """Learns a metric from human scores."""
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation.document import Document, Paragraph
 from portmert.tuner.evaluation.published import read_published
 from portmert.tuner.evaluation.report import Report
-from portmert.tuner.texts import corpus, prepare, text_pipeline
+from portmert.tuner.texts import prepare, text_pipeline
 from portmert.tuner.texts.annotator import open_annotator
 
 from . import learned
@@ -59,7 +58,6 @@ def train_metric(
     features: learned.LearnedFeatures | None = None,
     resources: Mapping[str, Path] | None = None,
     with_table: bool = False,
-    by_references: bool = False,
     published: Path | None = None,
     text: str = "",
     text_model: Path | None = None,
@@ -81,8 +79,6 @@ def train_metric(
         The files of `synonyms`, `paraphrases` and `stop_words`.
     with_table
         Also try every possible set of features.
-    by_references
-        Also learn with fewer references, to see the gain of one more.
     published
         A paper's results, such as configs/paper-edpm/published.toml. They are shown too.
     samples
@@ -124,24 +120,16 @@ def train_metric(
         _prepared(annotator, widest.need, pipeline) as preparation,
     ):
         scored, used, batch = _read(judged, preparation)
-
-    def examples_of(part: Batch) -> training.Examples:
-        values = widest.values(part, lexicon).reshape(len(part), len(scored.systems), -1)
-        return training.Examples(
-            values[used], scored.human, scored.lengths, scored.numbers("document")
-        )
-
-    examples = examples_of(batch)
+    values = widest.values(batch, lexicon).reshape(len(batch), len(scored.systems), -1)
+    examples = training.Examples(
+        values[used], scored.human, scored.lengths, scored.numbers("document")
+    )
     with faults_at(judged.human, InputError, InputError):
         halves = _Halves(scored, widest.groups, samples, seed)
     tried = training.all_conditions(available) if with_table else [learned_features.groups]
     conditions = [halves.condition(examples, groups) for groups in tried]
     report_tables = [_table(conditions, halves, scored, published)]
     document: dict[str, Any] = {"seed": seed, "conditions": training.as_json(conditions)}
-    if by_references:
-        of_numbers = _by_references(batch, examples_of, halves, learned_features.groups)
-        report_tables.append(training.reference_table(of_numbers))
-        document["references"] = training.as_json(of_numbers)
     part = examples.of_features([widest.names.index(name) for name in learned_features.names])
     weights = training.train(part, learned_features.names)
     hashes = {name: _lexicon_files.content_hash(path) for name, path in files.items()}
@@ -205,30 +193,6 @@ def _table(
     return training.table(
         conditions, halves.sizes, units=halves.units, removed=removed, published=reported
     )
-
-
-def _by_references(
-    batch: Batch, examples_of: Callable[[Batch], training.Examples], halves: _Halves, groups: str
-) -> list[training.Condition]:
-    """Return how well features do with one reference, with two, and so on: means of all choices.
-
-    Raises
-    ------
-    InputError
-        There is one reference.
-    """
-    count = int(np.diff(batch.reference_offsets).min())
-    if count < 2:
-        raise InputError("one reference: what one more is worth needs at least two; repeat --ref")
-    return [
-        training.mean_condition(
-            [
-                halves.condition(examples_of(corpus.with_references(batch, numbers)), groups)
-                for numbers in itertools.combinations(range(count), size)
-            ]
-        )
-        for size in range(1, count + 1)
-    ]
 
 
 def _reported(path: Path) -> dict[str, str]:

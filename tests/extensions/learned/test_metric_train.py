@@ -156,9 +156,6 @@ def test_faults_are_one_line():
     result = run("metric-train", *ALL)
     assert "no documents are known (column 'document'): the halves are of single" in result.stderr
     assert "learnt on one half of the segments (A has 2, B 2)" in result.stdout
-    assert "one reference: what one more is worth" in fault(
-        "metric-train", *ALL, "--by-references"
-    )
 
 
 def test_figures_of_a_paper_stand_beside():
@@ -184,15 +181,6 @@ def test_groups_are_dealt_out_evenly():
     Path("human.tsv").write_text("\n".join([f"{head}\tgroup", *named[:-1], f"{rows[-1]}\tz"]))
     message = fault("metric-train", *ALL)
     assert "segment 3 is in group 'z', but line 5 has it in 'y'" in message
-
-
-def test_one_reference_more_is_learnt_with():
-    Path("ref2").write_text(Path("out/fair.en").read_text())
-    result = run("metric-train", *ALL, "--ref", "ref2", "--by-references", "--json", "m.json")
-    assert "What one reference more is worth, features TNB" in result.stdout
-    found = json.loads(Path("m.json").read_text())
-    assert len(found["references"]) == 2
-    assert found["references"][1]["mean"] == found["conditions"][0]["mean"]
 
 
 def test_a_learnt_metric_is_tuned_on_end_to_end(tmp_path, monkeypatch):

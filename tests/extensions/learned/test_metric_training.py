@@ -196,14 +196,5 @@ def test_halves_are_even_within_groups():
         training.halves(np.array([0, 0, 1]), np.ones(3), 1, groups=np.array([1, 2, 2]))
 
 
-def test_one_reference_more_is_worth_the_difference_of_means():
-    one = training.Condition("B", (0.1, 0.3), (0.2, 0.4), np.array([0.2, 0.4]))
-    other = training.Condition("B", (0.3, 0.5), (0.4, 0.4), np.array([0.4, 0.4]))
-    both = training.mean_condition([one, other])
-    assert (both.trained, both.tested) == (pytest.approx((0.2, 0.4)), pytest.approx((0.3, 0.4)))
-    row = training.reference_table([one, other]).rows[1]
-    assert row[:4] == ["2", "0.4000", "\N{EN DASH}", "+0.1000"]  # its samples are all alike
-
-
 def test_conditions_are_all_sets_of_groups():
     assert training.all_conditions("ETB") == ["E", "T", "B", "ET", "EB", "TB", "ETB"]
