@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from portmert.aligners._base import parse_links
-from portmert.metrics._base import Ragged
 from portmert.metrics._display import NOTHING
 from portmert.tuner.base import json_toml
 from portmert.tuner.base.context import current, using
@@ -24,7 +22,7 @@ from portmert.tuner.base.files import read_lines
 from portmert.tuner.base.tables import Table
 from portmert.tuner.base.warn import notice, notices_behind
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison import compare, material, scores
+from portmert.tuner.evaluation.comparison import compare, material
 from portmert.tuner.evaluation.comparison.systems import SystemFiles
 from portmert.tuner.evaluation.formatting import listed
 from portmert.tuner.evaluation.published import Published, read_published
@@ -32,7 +30,6 @@ from portmert.tuner.runs import replicas
 from portmert.tuner.runs.config import Experiment, load_config
 from portmert.tuner.runs.folder import RunFolder
 from portmert.tuner.runs.scorer import Evaluator
-from portmert.tuner.texts.links import Linker
 from portmert.tuner.texts.prepare import Prepare
 
 from .document import TABLES, document, markdown
@@ -198,7 +195,7 @@ def reproduce(
     )
     with using(threads=first.threads):
         comparison = compare.compare_systems(request)
-        extra_tables = {6: _times(experiments), **_link_sets(experiments)}
+        extra_tables = {6: _times(experiments)}
     origin = _origin(config, first)
     content = markdown(document(comparison, figures, origin=origin, extra_tables=extra_tables))
     return comparison["headlines"], content
@@ -225,35 +222,6 @@ def _times(experiments: Mapping[str, Experiment]) -> Table:
         rows.append([name, str(nbest.offsets[-1]), f"{min(rounds):.2f}", median])
     headers = ["tuned on", "hypotheses", "seconds to score them", "seconds of an iteration"]
     return Table("", headers, rows)
-
-
-def _link_sets(experiments: Mapping[str, Experiment]) -> dict[int, Table]:
-    """Return what stands below table 7: how far the links differ that PORT was tuned with."""
-    linked = {}  # name -> where the links of the dev set's references come from, and them
-    for name, experiment in experiments.items():
-        if name.partition("@")[0] == "port":
-            data, aligner = experiment.data, experiment.aligner
-            files = data.reference_links
-            origin = ", ".join(file.name for file in files)
-            origin = origin or f"aligner {aligner and aligner.name()}"
-            folder = experiment.tune.output / "annotations"
-            linker = Linker(aligner, folder, data.source, data.references)
-            lines = [
-                parse_links(line, origin=str(file))
-                for file in files or linker.dev_links()
-                for line in read_lines(file)
-            ]
-            linked[name] = origin, Ragged.from_rows(lines, 2)
-    if len(linked) < 2:
-        return {}
-    first, (_, against) = next(iter(linked.items()))
-    rows = [
-        [name, origin, "" if name == first else f"{scores.error_rate(against, links):.4f}"]
-        for name, (origin, links) in linked.items()
-    ]
-    return {
-        7: Table("", ["tuned on", "links of the dev set", f"AER against those of {first}"], rows)
-    }
 
 
 def _origin(config: Path, experiment: Experiment) -> str:

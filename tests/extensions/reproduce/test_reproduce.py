@@ -196,17 +196,6 @@ def test_other_links_are_tuned_with_and_judged_by_the_same_ones(finished):
     assert differing == {"data.reference_links"}
 
 
-def test_below_table_7_stands_how_far_the_links_differ(finished):
-    folder, _, _ = finished
-    table = sections((folder / "run" / "paper.md").read_text())[7]
-    lines = (folder / "configs" / "recorded" / "dev.links").read_text().splitlines()
-    links, missed = sum(len(line.split()) for line in lines), sum(map(bool, lines))
-    error = 1 - 2 * (links - missed) / (2 * links - missed)
-    assert "| AER against those of port |" in re.sub(" +", " ", table)
-    assert cells(table, "port") == [["dev.links", ""]]
-    assert cells(table, "port@hand") == [["hand.links", f"{error:.4f}"]]
-
-
 def test_an_output_folder_that_is_a_loop_of_links_is_one_line(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     output = f"--set=tune.output={tmp_path / 'loop'}"
