@@ -71,8 +71,8 @@ def reproduce(
     out
         File for the tables. Default: paper.md in the output folder of the configuration.
     executor
-        Where tuning runs, see `Search`: a task for each replica of each metric. Paths must be the
-        same on all machines. Default: as configured.
+        Where decoders run, see `Search`. Files and programs must have the same paths on all
+        machines. Default: that of the configuration.
 
     Other parameters are those of `tune`.
 

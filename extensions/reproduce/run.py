@@ -16,7 +16,7 @@ import numpy as np
 
 from portmert.metrics._display import NOTHING
 from portmert.tuner.base import json_toml
-from portmert.tuner.base.context import current, using
+from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ConfigError, InputError, counted
 from portmert.tuner.base.files import read_lines
 from portmert.tuner.base.tables import Table
@@ -174,15 +174,10 @@ def reproduce(
     first = next(iter(experiments.values()))
     assert first.data.test_source is not None  # noqa: S101  checked above
     parts = _parts(test_sets, len(read_lines(first.data.test_source)) if test_sets else 0)
-    if workers := current().cluster:
-        folder = next(iter(experiments.values())).tune.output.parent
-        notice(f"tuning on {', '.join(experiments)}: {folder}")
-        replicas.tune_on_workers(workers, experiments)
-    else:
-        for name, experiment in experiments.items():
-            notice(f"tuning on {name}: {experiment.tune.output}")
-            with notices_behind(name):
-                replicas.run(experiment)
+    for name, experiment in experiments.items():
+        notice(f"tuning on {name}: {experiment.tune.output}")
+        with notices_behind(name):
+            replicas.run(experiment)
     notice("comparing the systems")
     request = compare.CompareRequest(
         tuple(

@@ -10,7 +10,6 @@ import re
 import secrets
 import shutil
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -320,29 +319,19 @@ def clear_parts(folder: Path, name: str | None = None) -> None:
 
 
 @contextmanager
-def locked(folder: Path, fault: PortmertError, *, wait: float = 0) -> Iterator[None]:
+def locked(folder: Path, fault: PortmertError) -> Iterator[None]:
     """Keep other processes out of a folder, or raise the fault; a lock ends with its process.
 
     The file that is locked stays: to remove it would let two processes in.
-
-    Parameters
-    ----------
-    wait
-        Seconds to wait for another process that works there.
     """
     with faults_at(f"{folder}: cannot write", OSError, PortmertError):
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    end = time.monotonic() + wait
     try:
         with suppress(OSError):  # a disk without locks
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() >= end:
-                        raise fault from None
-                    time.sleep(0.2)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise fault from None
         yield
     finally:
         os.close(lock)

@@ -20,7 +20,6 @@ from ..base.errors import counted
 from ..base.files import copy_file, write_text
 from ..base.json_toml import plain, to_json
 from ..base.warn import (
-    collected_notices,
     collected_warnings,
     left_out_so_far,
     notice,
@@ -46,9 +45,7 @@ from .records import EQUALS_START, IterationScores, IterationSearch
 from .result import FEWEST, Iteration, Result, best_iteration, gain_line
 
 
-def run(
-    experiment: Experiment, *, fresh: bool = False, shared: Shared | None = None, wait: float = 0
-) -> Result:
+def run(experiment: Experiment, *, fresh: bool = False, shared: Shared | None = None) -> Result:
     """Tune once as `experiment` says, and go on where an earlier run ended.
 
     Parameters
@@ -57,8 +54,6 @@ def run(
         First remove the work of an earlier run.
     shared
         If the run is one of several replicas, see `portmert.tuner.runs.replicas`.
-    wait
-        Seconds to wait for another process that works in the folder.
 
     Raises
     ------
@@ -66,27 +61,16 @@ def run(
         The folder has other work or is in use; the input does not fit; a program failed.
     """
     with (
-        open_folder(experiment, shared, fresh=fresh, wait=wait) as folder,
+        open_folder(experiment, shared, fresh=fresh) as folder,
         folder.logging(),
         closing(scorer.Evaluator(experiment, folder, shared)) as evaluator,
     ):
         return _Run(experiment, folder, shared, evaluator).result()
 
 
-def begin(experiment: Experiment, shared: Shared, *, wait: float) -> None:
-    """Decode the dev set under the start weights, as the first step of `run` does."""
-    with (
-        collected_notices(),
-        open_folder(experiment, shared, wait=wait) as folder,
-        folder.logging(),
-        closing(scorer.Evaluator(experiment, folder, shared)) as evaluator,
-    ):
-        _Run(experiment, folder, shared, evaluator).decode(1)
-
-
 @contextmanager
 def open_folder(
-    experiment: Experiment, shared: Shared | None = None, *, fresh: bool = False, wait: float = 0
+    experiment: Experiment, shared: Shared | None = None, *, fresh: bool = False
 ) -> Iterator[RunFolder]:
     """Open the folder of an experiment, see `open_run`, and write what its files are made from.
 
@@ -97,7 +81,6 @@ def open_folder(
         experiment.fingerprint(),
         origin=str(experiment.path),
         fresh=fresh,
-        wait=wait,
     ) as folder:
         experiment.joined.write()
         if shared is None:

@@ -124,7 +124,6 @@ def open_run(
     *,
     origin: str,
     fresh: bool = False,
-    wait: float = 0,
 ) -> Iterator[RunFolder]:
     """Lock the folder of a run, made if absent, and check that its work has this fingerprint.
 
@@ -136,8 +135,6 @@ def open_run(
         Name of the configuration, for messages.
     fresh
         First remove the files of an earlier run.
-    wait
-        Seconds to wait for another process that works there.
 
     Raises
     ------
@@ -150,7 +147,7 @@ def open_run(
     fault = errors.StateError(
         f"{path}: another portmert is at work in this folder; wait for it or end it"
     )
-    with files.locked(path, fault, wait=wait):
+    with files.locked(path, fault):
         _claim(path, fingerprint, origin=origin, fresh=fresh)
         yield RunFolder(path)
 

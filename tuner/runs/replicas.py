@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,9 +29,8 @@ from ..base import files, streams, tables
 from ..base.errors import counted
 from ..base.frames import Framed
 from ..base.json_toml import plain
-from ..base.threads import Team
 from ..base.variation import deviation
-from ..base.warn import collected_notices, notice, notices_behind
+from ..base.warn import notice, notices_behind
 from ..search import contributions
 from ..search.averaging import averaged, weight_spreads
 from ..search.contributions import Contribution
@@ -47,8 +46,6 @@ SCORES = ("dev_score", "unseen_score", "test_score")
 SHOWN = ("dev_score", "held_out_score", "unseen_score", "test_score")
 BEFORE = {"first hypotheses": "first", "start weights": "start"}
 """Rows of what was not tuned, and their keys in result.json."""
-WAIT = 300.0
-"""Seconds that a worker waits for another, which was given up, to leave the replica's folder."""
 
 
 class Chosen(NamedTuple):
@@ -283,71 +280,6 @@ def run(experiment: Experiment, *, fresh: bool = False) -> Result | Replicas:
             with notices_behind(f"replica {number}"):
                 results.append(single.run(replica, shared=shared))
         return tunings.finish(results)
-
-
-def tune_on_workers(workers: Team, experiments: Mapping[str, Experiment]) -> None:
-    """Tune several experiments at the workers of a cluster, a task for each replica of each.
-
-    Parameters
-    ----------
-    experiments
-        By name; lines of the log begin with it.
-    """
-    with ExitStack() as stack:
-        tasks: list[tuple[Experiment, Shared | None]] = []
-        receivers: list[AbstractContextManager[None]] = []
-        averages: list[tuple[str, _Tunings, slice]] = []  # name, tunings, their places in tasks
-        for name, experiment in experiments.items():
-            if experiment.tune.replicas == 1:
-                tasks.append((_for_one_processor(experiment), None))
-                receivers.append(notices_behind(name))
-                continue
-            folder = stack.enter_context(single.open_folder(experiment))
-            tunings = _Tunings(experiment, folder)
-            replicas = list(tunings.replicas())
-            # All replicas begin with the same list.
-            single.begin(*replicas[0], wait=WAIT)
-            averages.append((name, tunings, slice(len(tasks), len(tasks) + len(replicas))))
-            for number, (replica, shared) in enumerate(replicas, 1):
-                tasks.append((_for_one_processor(replica), shared))
-                receivers.append(_notices_of(name, folder, f"replica {number}"))
-        by_place: dict[int, Result] = {}
-        for place, (result, lines) in workers.run(_tuned, tasks, phase="decoding"):
-            by_place[place] = result
-            with receivers[place]:
-                for line in lines:
-                    notice(line)
-        results = [by_place[place] for place in range(len(tasks))]
-        for name, tunings, places in averages:
-            with notices_behind(name), tunings.folder.logging():
-                tunings.finish(results[places])
-
-
-@contextmanager
-def _notices_of(name: str, folder: RunFolder, replica: str) -> Iterator[None]:
-    """Log the facts of a replica, which has run elsewhere."""
-    with notices_behind(name), folder.logging(), notices_behind(replica):
-        yield
-
-
-def _for_one_processor(experiment: Experiment) -> Experiment:
-    """Return an experiment for one processor, unless it says how many: others have tasks too."""
-    decoder = experiment.decoder
-    single_threaded = {
-        key: 1 for key in ("threads", "processes") if getattr(decoder, key, None) == 0
-    }
-    tune = replace(experiment.tune, threads=experiment.tune.threads or 1)
-    return replace(experiment, tune=tune, decoder=replace(decoder, **single_threaded))
-
-
-def _tuned(experiment: Experiment, shared: Shared | None) -> tuple[Result, list[str]]:
-    """Tune at a worker; return the result and the lines of its log.
-
-    A worker that was given up may still be on its last step.
-    """
-    with collected_notices() as lines:
-        result = single.run(experiment, shared=shared, wait=WAIT)
-    return result, lines
 
 
 @dataclass(frozen=True)

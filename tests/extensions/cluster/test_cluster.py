@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import signal
 import socketserver
 import ssl
@@ -76,35 +75,6 @@ def annotate(folder, executor):
     return files(folder)
 
 
-def grid(folder, executor):
-    """Two metrics, two tunings each, as the paper has five and more."""
-    source, target = DATA / "dev.src", DATA / "dev.tgt"
-    settings = {
-        "tune.iterations": 1,
-        "tune.replicas": 2,
-        "tune.threads": 1,
-        "tune.output": folder,
-        "data.test_source": source,
-        "data.test_references": json.dumps([str(target)]),
-        "data.test_reference_links": json.dumps([str(DATA / "dev.links")]),
-    }
-    words = (
-        "reproduce", INVENTED / "recorded.toml", "--tune-on", "bleu", "--tune-on", "port",
-        "--metric", "bleu", *(f"--set={key}={value}" for key, value in settings.items()),
-        "--executor", executor,
-    )  # fmt: skip
-    return [str(word) for word in words]
-
-
-def reproduce(folder, executor):
-    run(*grid(folder, executor))
-    made = files(folder)
-    made["paper.md"] = re.sub(
-        rb"## Table 6\b.*?(?=## Table 7)", b"", made["paper.md"], flags=re.DOTALL
-    )
-    return made  # table 6 has times
-
-
 def compare(folder, executor):
     folder.mkdir()
     texts = INVENTED / "compare"
@@ -121,7 +91,7 @@ def compare(folder, executor):
 COMMANDS = [crossval, replicas, samples, annotate, compare]
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, pytest.param(reproduce, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_bytes_are_those_of_one_machine_though_a_worker_is_killed(tmp_path, command):
     local = command(tmp_path / "local", "local")
     with cluster(2) as own:  # not the shared one: its nanny may be slow to replace the worker
@@ -130,22 +100,6 @@ def test_the_bytes_are_those_of_one_machine_though_a_worker_is_killed(tmp_path, 
         assert command(tmp_path / "cluster", f"dask:{own.scheduler_address}") == local
         killed.join(100)
     assert not killed.is_alive()
-
-
-@pytest.mark.slow
-def test_the_grid_of_the_paper_is_resumed_where_it_was_killed(tmp_path, place):
-    local = reproduce(tmp_path / "local", "local")
-    folder = tmp_path / "cluster"
-    command = [sys.executable, "-m", "portmert", *grid(folder, place)]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as client:
-        while not any(folder.glob("*/replica-*/iteration-02/weights.json")):
-            assert client.poll() is None
-            time.sleep(0.01)
-        client.kill()
-    kept = files(folder)
-    assert "paper.md" not in kept
-    assert [name for name in kept if name.endswith("optimized.json")]
-    assert reproduce(folder, place) == local
 
 
 @pytest.mark.slow
