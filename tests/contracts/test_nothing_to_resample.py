@@ -316,7 +316,7 @@ TRIED = {
     "tune": test_tune_and_reproduce,
 }
 WITHOUT_CHANCE = {
-    "align", "annotate", "cache clear", "cache info", "compile", "components",
+    "align", "annotate", "compile", "components",
     "demo", "examples", "humaneval make", "mert-moses", "metrics",
     "rerank", "score",
 }  # fmt: skip

@@ -1,13 +1,11 @@
 """portmert annotate and cache."""
 
-import re
-
 import pytest
 
 import portmert
 from portmert.tuner.texts.annotator import Annotation
 from tests.support.annotation_models import SENTENCES, brackets, udpipe
-from tests.support.cli import fault, run
+from tests.support.cli import run
 from tests.support.known_annotator import Known
 
 LINES = [" ".join(words) for words in SENTENCES[:12]]
@@ -87,19 +85,6 @@ def test_a_sentence_without_a_parse_is_marked_and_read_so(tmp_path):
     )  # fmt: skip
     assert "1 without a parse" in found.stderr
     assert "1 of 2 sentences have no parse and count as unparsed" in found.stderr
-
-
-def test_the_cache_is_shown_and_cleared(text, tmp_path):
-    assert "0.0 of 4096 MiB" in run("cache", "info").stdout
-    run(*udpipe_on(text, "one.conllu"))
-    shown = run("cache", "info").stdout
-    assert re.search(r"udpipe \S+ \w+ beam=5 .* +heads +12 +0\.0\n", shown)
-    assert re.search(r"udpipe .* +tags +12 +0\.0\n", shown)
-    assert "nothing of an annotator 'spacy'" in fault("cache", "clear", "--annotator", "spacy")
-    assert "12 sentences deleted" in run("cache", "clear").stdout
-    assert "udpipe" not in run("cache", "info").stdout
-    other = tmp_path / "other"
-    assert f"{other}: no cache" in fault("cache", "info", "--annotation-cache", other)
 
 
 @pytest.mark.parametrize(

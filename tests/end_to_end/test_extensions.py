@@ -169,7 +169,7 @@ def broken(tmp_path_factory):
     points = {
         "portmert.metrics": metrics,
         "portmert.readers": {"raises": "broken.raises:X"},
-        "portmert.commands": {"fails": "broken.raises:X", "cache": "broken.module:VALUE"},
+        "portmert.commands": {"fails": "broken.raises:X", "compile": "broken.module:VALUE"},
     }
     with forks(install(folder / "installed", wheel(folder, "broken", files, points))) as process:
         yield process
@@ -225,8 +225,8 @@ def test_a_command_that_cannot_be_loaded_is_one_line(broken, tmp_path):
     assert fault in portmert(broken, tmp_path, "fails", status=2).stderr
     shown = " ".join(portmert(broken, tmp_path, "--help").stdout.split())
     assert f"fails broken: {fault}" in shown
-    said = portmert(broken, tmp_path, "cache", status=2).stderr
-    assert "command 'cache' is in portmert itself and in broken 1.0; uninstall one" in said
+    said = portmert(broken, tmp_path, "compile", status=2).stderr
+    assert "command 'compile' is in portmert itself and in broken 1.0; uninstall one" in said
 
 
 def test_what_is_not_used_does_no_harm(broken, tmp_path):

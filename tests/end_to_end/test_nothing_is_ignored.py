@@ -21,8 +21,6 @@ JUDGED = ["--human", "human", "--outputs", "outputs", "--ref", R / "dev.tgt"]
 CALLS = {
     "align": ["--aligner", "giza", "--source", R / "dev.src", "--target", R / "dev.tgt",
               "--out", "links"],
-    "cache clear": [],
-    "cache info": [],
     "compare": [f"a={R / 'dev.tgt'}", f"b={R / 'dev.src'}", "--ref", R / "dev.tgt",
                 "--samples", 10],
     "components": ["metric", "bleu"],
@@ -123,7 +121,6 @@ FILES_OF_ANNOTATORS = {
     "udpipe": "model=nonesuch",
 }  # fmt: skip
 ANNOTATING = [name for name, option, _ in cases() if option == "--annotator"]
-ANNOTATING.remove("cache clear")  # only the name of one
 
 
 def test_all_annotators_are_tried():

@@ -12,7 +12,6 @@ import numpy as np
 from portmert.extensions.graphs.collection import read_graphs
 from portmert.metrics._base import Vocabulary
 from portmert.tuner import families
-from portmert.tuner.annotation.cache import AnnotationCache, line_key
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.files import read_lines
 from portmert.tuner.components import registry
@@ -58,7 +57,7 @@ def make_targets(folder: Path) -> list[Target]:
     makers = (
         _lists, _beside_lists, _joined_lists, _columns, _speech_folders, _scores, _gold_edits,
         _texts, _forms, _paths, _features, _statistics, judges.targets, moses.targets,
-        commands.targets, _graphs, _configs, _runs, _caches, _records,
+        commands.targets, _graphs, _configs, _runs, _records,
     )  # fmt: skip
     targets = [target for maker in makers for target in maker(folder)]
     for target in targets:  # so that kernels are loaded, and what is damaged was good
@@ -522,26 +521,6 @@ def _shows(found, right):
     ):  # of another length: parts are left out
         return len(found) != len(right) or all(map(_shows, found, right))
     return not found or found == right
-
-
-def _opened_cache(_):
-    """A record of a sentence is the one that was put there, or there is none."""
-    cache = AnnotationCache(Path("cache"), "x 1")
-    keys, more = ([line_key(f"line {n}") for n in range(at, at + 20)] for at in (0, 20))
-    cache.get(["tags"], keys)
-    cache.put([(key, {"tags": b"new"}) for key in more])
-    assert set(cache.get(["tags"], keys)["tags"]) <= {b"tags", None}
-    assert set(cache.get(["tags"], more)["tags"]) <= {b"new", None}
-    cache.close()
-
-
-def _caches(folder):
-    place = new_place(folder, "cache")
-    cache = AnnotationCache(place / "cache", "x 1")
-    cache.put([(line_key(f"line {n}"), {"tags": b"tags"}) for n in range(20)])
-    cache.close()
-    call = ("cache", "info", "--annotation-cache", "cache")
-    yield Target("cache", call, ("cache/*",), changed=("cache",), then=_opened_cache)
 
 
 def _records(folder):

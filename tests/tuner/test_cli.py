@@ -81,7 +81,7 @@ def test_pages_of_commands_exist():
         (["--nonesuch"], "no such option '--nonesuch'"),
         (["optimize", "--nonesuch"], "no such option '--nonesuch'"),
         (["optimize", "--seed", "x"], "invalid value for '--seed'"),
-        (["cache", "shwo"], "no such command 'shwo'"),
+        (["humaneval", "mkae"], "no such command 'mkae'"),
     ],
 )
 def test_wrong_usage_has_the_form_of_all_errors(words, said):

@@ -12,11 +12,10 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 
-from ..base.errors import ConfigError, StateError
+from ..base.errors import ConfigError
 from ..base.files import expanded
 from ..base.warn import warn_of_machine
 
@@ -79,16 +78,6 @@ def size_limit() -> int:
 def line_key(line: str) -> bytes:
     """Return the key of a sentence whose words are joined by spaces."""
     return hashlib.blake2b(line.encode(), digest_size=16).digest()
-
-
-@dataclass(frozen=True)
-class KindInfo:
-    """How much the cache has of a kind."""
-
-    annotator: str
-    layer: str
-    sentences: int
-    size: int
 
 
 class AnnotationCache:
@@ -219,69 +208,6 @@ class AnnotationCache:
         return list(map(by_key.get, keys))
 
 
-def info(folder: Path) -> tuple[int, list[KindInfo]]:
-    """Return the bytes of the file, and the kinds in it.
-
-    Raises
-    ------
-    StateError
-        It is damaged, of another version, or cannot be opened.
-    """
-    path = folder / FILE
-    with _told(path, "`portmert cache clear` deletes it"):
-        _check_place(path)
-        if not path.exists():
-            return 0, []
-        with closing(_connected(path)) as database:
-            rows = database.execute(
-                "SELECT annotator, layer, count(*), sum(length(record)) FROM records "
-                "JOIN kinds ON kinds.id = kind GROUP BY kind ORDER BY annotator, layer"
-            ).fetchall()
-        return path.stat().st_size, [KindInfo(*row) for row in rows]
-
-
-def clear(folder: Path, annotator: str = "") -> int | None:
-    """Delete all, or the records of annotators whose fingerprint begins so; return how many.
-
-    The result is None if the file is deleted and its records cannot be counted.
-
-    Raises
-    ------
-    StateError
-        Another process uses the file for too long, or it cannot be written.
-    """
-    path = folder / FILE
-    with _told(path, "without --annotator all is deleted, which needs no room"):
-        _check_place(path)
-        deleted: int | None = 0
-        if path.exists():
-            try:
-                deleted = _delete(path, annotator)
-            except (*_DAMAGE, UnusableError) as error:
-                if annotator or "locked" in str(error):
-                    raise
-                deleted = None
-        if not annotator:
-            for file in (path, _journal(path), path.with_name(f"{FILE}.unusable")):
-                file.unlink(missing_ok=True)
-        return deleted
-
-
-def _delete(path: Path, annotator: str) -> int:
-    """Delete the records of some annotators, or count those of all."""
-    kinds = "SELECT id FROM kinds WHERE substr(annotator, 1, length(?1)) = ?1"
-    with closing(_connected(path)) as database:
-        count = database.execute(
-            "SELECT count(*) FROM (SELECT DISTINCT annotator, sentence FROM records JOIN kinds "  # noqa: S608
-            f"ON kinds.id = kind WHERE kind IN ({kinds}))",
-            (annotator,),
-        ).fetchone()[0]
-        if annotator:
-            database.execute(f"DELETE FROM records WHERE kind IN ({kinds})", (annotator,))  # noqa: S608
-            database.execute("VACUUM")
-    return int(count)
-
-
 class UnusableError(Exception):
     """A file is no cache of this version; the message says what it is."""
 
@@ -293,16 +219,6 @@ def _journal(path: Path) -> Path:
 
 def _reason(error: BaseException) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
-
-
-@contextmanager
-def _told(path: Path, advice: str) -> Iterator[None]:
-    """Raise a fault of the file as a StateError."""
-    try:
-        yield
-    except (OSError, *_DAMAGE, UnusableError) as error:
-        hint = "" if isinstance(error, OSError) else f"; {advice}"
-        raise StateError(f"{path}: {_reason(error)}{hint}") from None
 
 
 @contextmanager

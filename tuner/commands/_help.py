@@ -12,7 +12,7 @@ import click
 HEADINGS = {
     "Tune": "optimize tune rerank-tune rerank crossval",
     "Judge": "score compare reproduce metaeval humaneval",
-    "Metrics": "metrics components metric-train annotate align cache",
+    "Metrics": "metrics components metric-train annotate align",
     "Moses": "mert-moses optimize-dat",
     "Set up": "demo examples compile",
 }
@@ -31,7 +31,7 @@ OPTIONS = {
 """Heading -> options; the others stand first."""
 PAGES = {
     "align": "how-to/aligners", "annotate": "how-to/syntax-metrics",
-    "cache": "how-to/syntax-metrics", "compare": "how-to/compare",
+    "compare": "how-to/compare",
     "crossval": "how-to/crossval", "demo": "how-to/tune",
     "humaneval": "how-to/people", "metaeval": "how-to/people", "metric-train": "how-to/people",
     "metrics": "metrics/index", "optimize": "how-to/rerank", "optimize-dat": "how-to/moses",
