@@ -33,7 +33,7 @@ STYLE = (
 ROW = re.compile(
     r"^\| (?P<task>[^|]+?) \| (?P<before>[\d.]+) \| (?P<tuned>[\d.]+) \| "
     r"(?P<gain>[-+][\d.]+) \((?P<low>[-+]?[\d.]+) to (?P<high>[-+]?[\d.]+)\) \|"
-    r" ?(?P<rival>[^|]*?) ?\|$",
+    r" (?P<rival>[^|]*?) \| [^|]*\|$",
     re.MULTILINE,
 )
 
@@ -53,7 +53,7 @@ class Result:
 
     @property
     def rival_score(self) -> float | None:
-        """The score of the strongest rival, where the table has one."""
+        """The score of the rival, where the table has one."""
         number = re.search(r": ([\d.]+)$", self.rival)
         return float(number[1]) if number else None
 
@@ -119,12 +119,12 @@ def svg(title: str, description: str, height: float, parts: Sequence[str]) -> st
 
 
 def drawn_results() -> str:
-    """Return a row for each task: before, the strongest rival, and tuned with its interval."""
+    """Return a row for each task: before, a rival, and tuned with its interval."""
     rows = results()
     parts = [
         circle(8, 12, "o"), text(18, 16, "before"),
-        circle(100, 12, "r", 6), text(112, 16, "strongest rival"),
-        line(222, 12, 242, 12, "i"), circle(232, 12, "t"), text(248, 16, "tuned, 95 % interval"),
+        circle(100, 12, "r", 6), text(112, 16, "a rival"),
+        line(172, 12, 192, 12, "i"), circle(182, 12, "t"), text(198, 16, "tuned, 95 % interval of the gain"),
     ]  # fmt: skip
     for number, row in enumerate(rows):
         top = 40 + 66 * number
@@ -148,12 +148,12 @@ def drawn_results() -> str:
             line(place(ends[0]), top + 16, place(ends[1]), top + 16, "i"),
             "" if row.rival_score is None else circle(place(row.rival_score), top + 16, "r", 6),
             circle(place(row.tuned), top + 16, "t", 3.6),
-            (f'<text x="4" y="{top + 38}" class="s">{escape(f"{row.beside} {row.before:.1f}")}'
-            f'{escape(rival)}; <tspan class="x">tuned {row.tuned:.1f}</tspan></text>'),
+            (f'<text x="4" y="{top + 38}" class="s">{escape(f"{row.beside} {row.before:.2f}")}'
+            f'{escape(rival)}; <tspan class="x">tuned {row.tuned:.2f}</tspan></text>'),
         ]  # fmt: skip
     gains = "; ".join(f"{row.task}: {row.before:g} to {row.tuned:g} {row.metric}" for row in rows)
     return svg(
-        "Tuned weights beside no tuning and beside the strongest rival of each task",
+        "Tuned weights beside no tuning and beside a rival in each task",
         gains, 40 + 66 * len(rows), parts,
     )  # fmt: skip
 

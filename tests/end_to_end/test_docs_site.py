@@ -225,11 +225,11 @@ def test_figures_show_the_committed_results():
         assert path.read_text(encoding="utf-8") == content, f"{path.name}: make figures"
     assert (ROOT / "docs/figures/comparison.png").stat().st_size < 200_000
     rows = drawings.results()
-    assert len(rows) >= 7
+    assert len(rows) >= 8
     for row in rows:
         gain, low, high = row.gain
         assert 0 < low < gain < high, row.task  # what is claimed as a gain is one
-        assert gain == pytest.approx(round(abs(row.tuned - row.before), 1))
+        assert gain == pytest.approx(round(abs(row.tuned - row.before), 2))
     assert sum(row.rival_score is not None for row in rows) >= 3
 
 
