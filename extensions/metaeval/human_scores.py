@@ -492,7 +492,7 @@ class JudgedSet:
     systems
         Use only this system. Default: all.
     groups
-        Group of each segment, such as its domain: FILE with a name a line, FILE.jsonl#KEY or
+        Group of each segment, such as its domain: FILE with a name per line, FILE.jsonl#KEY or
         FILE.tsv#COLUMN. A column `group` of the human scores does the same.
     missing
         Treatment of segments that lack a text or a value: an `error`, or leave out the `segment`.

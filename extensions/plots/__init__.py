@@ -1,1 +1,1 @@
-"""Charts of reports and of searches in files, drawn by Matplotlib; see docs/how-to/compare.md."""
+"""Charts of reports and of searches in files, drawn by Matplotlib; see docs/explanation/optimizer.md."""

@@ -1,4 +1,4 @@
-"""Read hypotheses one a line, N for each source segment."""
+"""Read hypotheses one per line, N for each source segment."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ from ._answers import Answers
 
 @dataclass(frozen=True)
 class Openai(Answers):
-    """Read answers with `choices`, of completions or chats: one a line, a batch, or a JSON list.
+    """Read answers with `choices`, of completions or chats: one per line, a batch, or a JSON list.
 
     vLLM's `outputs` with their `cumulative_logprob` are read too. The features are `logprob`, the
     sum over the tokens, and `tokens`, their number, if the service gave log-probabilities. Choices

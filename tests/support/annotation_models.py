@@ -36,7 +36,7 @@ def treebank():
 
 @functools.cache
 def brackets():
-    """The constituency trees of all sentences, one a line."""
+    """The constituency trees of all sentences, one per line."""
     path = Path(_FOLDER.name) / "treebank.mrg"
     path.write_text("".join(f"{to_brackets(pair)}\n" for pair in PAIRS), encoding="utf-8")
     return path

@@ -125,7 +125,7 @@ def _of_all(
 
 
 def _read_answers(path: Path) -> list[str]:
-    """Return the answers of a file, one a line or of a column; "" for none."""
+    """Return the answers of a file, one per line or of a column; "" for none."""
     column = column_of(path)
     if column is None:
         return [_answer(line) for line in read_lines(path)]
@@ -361,7 +361,7 @@ def keyed_lines(lines: Sequence[str], where: Path | str) -> Iterator[tuple[int, 
 
 
 def read_numbers(path: Path | str) -> FloatArray:
-    """Return the (n,) finite numbers of a text, one a line, of a .npy file, or of JSON lines.
+    """Return the (n,) finite numbers of a text, one per line, of a .npy file, or of JSON lines.
 
     The text may be what comet-score prints for one file of translations.
 

@@ -146,12 +146,12 @@ def concordance(columns: FloatArray, outcome: FloatArray, offsets: IntArray) -> 
 
 
 def direction_finding(name: str) -> str:
-    """Return a line if the name of an outcome sounds as if less were better; else ""."""
+    """Return a line if the name of an outcome sounds as if lower were better; else ""."""
     key = name.partition("#")[2].partition(":")[0] or name
     if not _LESS_IS_BETTER.fullmatch(key.lower()):
         return ""
     return (
-        f"{key} sounds as if less were better, but more counts as better here: write a minus "
+        f"{key} sounds as if lower were better, but higher counts as better here: write a minus "
         f"before it (-{name}) if less is"
     )
 

@@ -78,7 +78,7 @@ def test_a_hyphen_says_that_less_is_better():
     lists = lists_of(columns, outcomes=["err"])
     with collected_warnings() as said:
         wrong, _ = tuned(lists, "err")
-    assert any("sounds as if less were better" in line for line in said)
+    assert any("sounds as if lower were better" in line for line in said)
     with collected_warnings() as said:
         score, weights = tuned(lists, "-err")
     assert not any("less" in line for line in said)
@@ -402,6 +402,6 @@ def test_lists_say_what_looks_wrong_and_results_repeat_it():
     said = "\n".join(lists.findings)
     assert "1 hypothesis left out, where values are missing: judge (1)" in said
     assert "feature copy is a copy of judge" in said
-    assert "err sounds as if less were better" in said
+    assert "err sounds as if lower were better" in said
     warnings = portmert.optimize(lists, "-err", optimizer="mert:restarts=1").warnings
     assert "1 hypothesis left out, where values are missing: judge (1)" in warnings

@@ -181,7 +181,7 @@ def are_tokens(value: Any) -> bool:
 
 
 def objects(file: ListFile, *, list_key: str = "") -> Iterator[tuple[int, JsonObject]]:
-    """Yield each object and its number from 1: one a line, or of a whole document.
+    """Yield each object and its number from 1: one per line, or of a whole document.
 
     A document is one object over several lines, or a list of objects. With `list_key`, a list in
     place of an object is what an object has under this key.
