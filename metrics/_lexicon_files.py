@@ -168,7 +168,7 @@ def read_paraphrases(path: Path) -> Paraphrases:
 
 @_cached
 def read_words(path: Path) -> frozenset[str]:
-    """Read a list of words, one a line.
+    """Read a list of words, one per line.
 
     Raises
     ------
@@ -178,10 +178,10 @@ def read_words(path: Path) -> frozenset[str]:
     lines = _lines(path)
     for number, line in enumerate(lines, 1):
         if len(line.split()) > 1:
-            raise ValueError(f"{path}:{number}: {len(line.split())} words; expected one a line")
+            raise ValueError(f"{path}:{number}: {len(line.split())} words; expected one per line")
     words = frozenset(line.lower() for line in lines if line)
     if not words:
-        raise ValueError(f"{path}: no word; expected a list of words, one a line")
+        raise ValueError(f"{path}: no word; expected a list of words, one per line")
     return words
 
 

@@ -82,7 +82,7 @@ class Meteor(Metric):
     paraphrases
         In 1.5: a table of paraphrases, in Meteor's format or TERp's plain one.
     function_words
-        In 1.5: a list of function words, one a line. Without it all words are content words.
+        In 1.5: a list of function words, one per line. Without it all words are content words.
     """
 
     version: Literal[

@@ -208,7 +208,7 @@ class Terp(_EditRate):
     paraphrases
         A table of paraphrases, the reference phrase first, in TERp's plain format or Meteor's.
     stop_words
-        A list of words, one a line. Shifts never move stop words alone.
+        A list of words, one per line. Shifts never move stop words alone.
     """
 
     costs: Literal["ter", "terpa", "terph"] = "terpa"

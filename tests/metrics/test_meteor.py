@@ -317,7 +317,7 @@ def test_faulty_wordnet_is_placed(tmp_path, line):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"the\nof the\n", "w:2: 2 words; expected one a line"),
+        (b"the\nof the\n", "w:2: 2 words; expected one per line"),
         (b"\n", "w: no word; expected a list of words"),
         (b"the\n\xff\n", "w:2: not UTF-8"),
     ],

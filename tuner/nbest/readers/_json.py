@@ -297,7 +297,7 @@ def _parsed(file: ListFile, data: bytes, number: int | None = None) -> Any:
         reason = f"not JSON: {getattr(error, 'msg', error)}"
         if number is None:
             file.fail(getattr(error, "lineno", 1), reason)
-        file.fail(number, f"{reason}; expected one object a line")
+        file.fail(number, f"{reason}; expected one object per line")
 
 
 @collected_later()

@@ -42,7 +42,7 @@ _EITHER = "sentence_id"
 
 @dataclass(frozen=True)
 class Jsonl(JsonReader):
-    """Read a JSON object a line: a hypothesis, or a segment with the list of its hypotheses.
+    """Read a JSON object per line: a hypothesis, or a segment with the list of its hypotheses.
 
     Hypotheses in a list are objects, texts, lists of tokens, or texts with scores; a line may be
     such a list alone. An entry with a blank is no token, so lists of such entries are lists of

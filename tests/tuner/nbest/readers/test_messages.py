@@ -194,7 +194,7 @@ test_a_wrong_line_is_refused = refusals(
                 "list1:2: features none, the first hypothesis has features"
             ),
             '{"id": 0, "text": "a", "features": NaN}\n': (
-                "list1:1: not JSON: NaN is no number of JSON; expected one object a line"
+                "list1:1: not JSON: NaN is no number of JSON; expected one object per line"
             ),
             '{"id": 0, "text": "a", "features": {"x": 1}}\n'
             '{"id": 0, "text": "b", "features": {"x": 1, "y": [1, 2]}}\n': (
