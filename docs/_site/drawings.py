@@ -124,7 +124,8 @@ def drawn_results() -> str:
     parts = [
         circle(8, 12, "o"), text(18, 16, "before"),
         circle(100, 12, "r", 6), text(112, 16, "a rival"),
-        line(172, 12, 192, 12, "i"), circle(182, 12, "t"), text(198, 16, "tuned, 95 % interval of the gain"),
+        line(172, 12, 192, 12, "i"), circle(182, 12, "t"),
+        text(198, 16, "tuned, 95 % interval of the gain"),
     ]  # fmt: skip
     for number, row in enumerate(rows):
         top = 40 + 66 * number

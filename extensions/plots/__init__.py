@@ -1,1 +1,1 @@
-"""Charts of reports and of searches in files, drawn by Matplotlib; see docs/explanation/optimizer.md."""
+"""Charts of reports and of searches in files, by Matplotlib; see docs/explanation/optimizer.md."""

@@ -1,7 +1,7 @@
 """Scores computed elsewhere: one number for each segment of a system, or several repeats of it.
 
-They are read from a column of a file, `FILE#KEY` (see base/columns.py), from numbers, one per line,
-from segment scores of mt-metrics-eval, and from arrays, series and frames.
+They are read from a column of a file, `FILE#KEY` (see base/columns.py), from numbers, one per
+line, from segment scores of mt-metrics-eval, and from arrays, series and frames.
 """
 
 from __future__ import annotations
