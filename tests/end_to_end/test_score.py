@@ -303,3 +303,17 @@ def test_real_outputs_have_the_published_scores():
             "--hyp", str(MOSES / output), "--ref", str(MOSES / "test.en"),
         )  # fmt: skip
         assert round(100 * json.loads(result.stdout)["scores"][0]["score"], 1) == expected
+
+
+def test_confusions_are_shown_of_wer_alone(tmp_path):
+    (tmp_path / "hyp").write_text("a cat sat the mat\n")
+    (tmp_path / "ref").write_text("the cat sat on the mat\n")
+    files = ("--hyp", tmp_path / "hyp", "--ref", tmp_path / "ref", "--confusions", 9)
+    shown = run("score", "--metric", "wer", *files).stdout.splitlines()[-2:]
+    assert [line.split() for line in shown] == [["1", "on", "\u2013"], ["1", "the", "a"]]
+    run("score", "--metric", "wer", *files, "--json", tmp_path / "j")
+    assert json.loads((tmp_path / "j").read_text())["scores"][0]["confusions"] == [
+        ["on", "", 1], ["the", "a", 1],
+    ]  # fmt: skip
+    said = fault("score", "--metric", "bleu", *files, status=2)
+    assert "--confusions shows the edits of words of --metric wer" in said

@@ -67,6 +67,8 @@ def command(
         raise click.UsageError("--better is for scores:FILE#KEY without --hyp")
     elif not refs and not any(text.lower().startswith("m2:") for text in values["metric"]):
         raise click.UsageError("Missing option '--ref'.")
+    if confusions and "wer" not in (text.partition(":")[0].lower() for text in values["metric"]):
+        raise click.UsageError("--confusions shows the edits of words of --metric wer")
     values["text"] = _groups.steps(values["text"], lowercase=values.pop("lowercase"))
     if values["source"] is None and (values["hyp_links"] or values["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
