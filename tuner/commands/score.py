@@ -67,8 +67,7 @@ def command(
         raise click.UsageError("--better is for scores:FILE#KEY without --hyp")
     elif not refs and not any(text.lower().startswith("m2:") for text in values["metric"]):
         raise click.UsageError("Missing option '--ref'.")
-    if confusions and "wer" not in (text.partition(":")[0].lower() for text in values["metric"]):
-        raise click.UsageError("--confusions shows the edits of words of --metric wer")
+    _check_confusions(confusions, values["metric"])
     values["text"] = _groups.steps(values["text"], lowercase=values.pop("lowercase"))
     if values["source"] is None and (values["hyp_links"] or values["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
@@ -90,3 +89,9 @@ def command(
     if not _outputs.print_json(json_out, as_json(scores, **shown), indent=2):
         click.echo(as_text(scores, **shown))
         _outputs.say_left_out()
+
+
+def _check_confusions(confusions: int | None, metrics: tuple[str, ...]) -> None:
+    """Raise click.UsageError where no metric has confusions."""
+    if confusions and "wer" not in (text.partition(":")[0].lower() for text in metrics):
+        raise click.UsageError("--confusions shows the edits of words of --metric wer")
