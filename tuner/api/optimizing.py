@@ -48,7 +48,7 @@ from ..search.length_penalty import LengthPenalty, find_weights_and_alpha, penal
 from ..search.optimizers._base import Optimizer
 from ..search.problem import oriented
 from ..search.results import Optimized, OtherScore
-from ..search.stat_table import StatTable
+from ..search.stat_table import ROWS_AT_ONCE, StatTable
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..search.weight_search import Setup
 from ..texts import corpus, statistics
@@ -241,7 +241,8 @@ class DevLists(PreparedLists):
             nbest.features,
             *([] if self.stats.is_lazy else [self.stats.rows]),
         ):
-            content.update(np.ascontiguousarray(array).tobytes())
+            for begin in range(0, len(array), ROWS_AT_ONCE):
+                content.update(np.ascontiguousarray(array[begin : begin + ROWS_AT_ONCE]))
         rule = self.lists.missing if self.lists is not None and self.lists.may_lack else None
         return TunedOn(
             self.name,

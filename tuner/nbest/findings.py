@@ -103,7 +103,7 @@ def _constants_and_copies(nbest: NBest, names: list[str]) -> list[str]:
         centred = block - np.repeat(means, sizes, axis=1)
         gram += centred @ centred.T
         begin = end
-    scale = np.abs(nbest.features).max(axis=0)
+    scale = np.maximum(nbest.features.max(axis=0), -nbest.features.min(axis=0))
     spread = np.sqrt(np.diag(gram) / len(nbest.features))
     varies = spread > 1e-9 * scale
     with np.errstate(all="ignore"):

@@ -24,6 +24,8 @@ CLEARLY = 3.0
 """Standard errors of a paired difference from which it is told."""
 SHARE = 0.1
 """The share of the gain over chance from which negative weights are told."""
+MOST_SEARCHED = 10_000
+"""Segments, evenly spaced, on which weights at 0 or above are searched."""
 _SHOWN = 5
 _OWN_DIRECTION = re.compile(
     rf"-.*|length|ratio|.*{re.escape(MISSING)}|[A-Z][A-Za-z]*[0-9]+|[A-Za-z]*Penalty"
@@ -103,7 +105,8 @@ def negative_finding(
     constraints = replace(setup.constraints, bounds={**setup.constraints.bounds, **bounds})
     with unsaid():
         bounded = replace(setup, optimizer=MinRisk(), constraints=constraints)
-        found = find_weights(nbest, stats, metric, bounded)
+        searched = np.arange(0, len(nbest), 1 + (len(nbest) - 1) // MOST_SEARCHED)
+        found = find_weights(nbest, stats, metric, bounded, segments=searched)
     above = outcomes[best_hypotheses(nbest, found.weights)]
     if not _is_clear_gain(tuned, above, chance):
         return ""

@@ -1,15 +1,19 @@
 """Choose hypotheses by their score alone."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..texts.statistics import finite_scores
+from ._line_search_kernels import first_maxima
 from .problem import oriented_scores
 
 ORACLE_SWEEPS = 10
+ALONE = 3000
+"""Segments that choose one after the other. Of more, as many choose at once as there are times
+this number: each changes the score too little to change the choice of another."""
+AT_ONCE = 512
+"""Segments that are looked at together for whether anything is better."""
 
 
 def oracle(
@@ -35,17 +39,25 @@ def oracle(
     """
     winners = start.copy()
     total = stats[winners].astype(np.float64).sum(axis=0)
-    of_segment = np.repeat(np.arange(len(start)), np.diff(offsets))
+    count, lengths = len(start), np.diff(offsets)
+
+    def better(first: int, last: int) -> tuple[IntArray, IntArray]:
+        """Return segments of some in a row, and for each a hypothesis with a higher score."""
+        begin, end = offsets[first], offsets[last]
+        remainders = np.repeat(total - stats[winners[first:last]], lengths[first:last], axis=0)
+        values = oriented_scores(metric, remainders + stats[begin:end])
+        best = first_maxima(values, offsets[first : last + 1] - begin)
+        gains = np.flatnonzero(values[best] > values[winners[first:last] - begin])
+        return first + gains, begin + best[gains]
+
+    together = max(1, count // ALONE)
     for _ in range(ORACLE_SWEEPS):
-        values = oriented_scores(metric, total - stats[winners[of_segment]] + stats)
-        if (np.maximum.reduceat(values, offsets[:-1]) <= values[winners]).all():
+        parts = ((n, min(n + AT_ONCE, count)) for n in range(0, count, AT_ONCE))
+        if not any(len(better(*part)[0]) for part in parts):
             break
-        for segment, (first, last) in enumerate(pairwise(offsets)):
-            rows = stats[first:last]
-            remainder = total - stats[winners[segment]]
-            values = oriented_scores(metric, remainder + rows)
-            best = int(np.argmax(values))
-            if values[best] > values[winners[segment] - first]:
-                winners[segment] = first + best
-                total = remainder + rows[best]
+        for first in range(0, count, together):
+            segments, rows = better(first, min(first + together, count))
+            if len(segments):
+                total = total - stats[winners[segments]].sum(axis=0) + stats[rows].sum(axis=0)
+                winners[segments] = rows
     return float(finite_scores(metric, stats[winners].astype(np.float64).sum(axis=0))), winners

@@ -283,7 +283,8 @@ def within_segment_spread(
     for row in range(0, len(features), at_once):
         block = features[row : row + at_once]
         means = np.add.reduceat(block, offsets[:-1], axis=1) / lengths
-        squares = np.square(block - np.repeat(means, lengths, axis=1))
+        squares = np.repeat(means, lengths, axis=1)
+        np.square(np.subtract(block, squares, out=squares), out=squares)
         deviation = np.sqrt(summed(squares) / hypotheses)
         differs = deviation > 1e-12 * np.abs(means).max(axis=1)
         spread[row : row + at_once] = np.where(differs, deviation, if_constant)

@@ -312,17 +312,29 @@ def _ties(
     """Yield a line if the order of the lists decides between hypotheses of other features."""
     scores = model.model_scores(nbest, weights)
     vector = weights.vector(nbest.feature_names)
-    sizes = np.zeros(len(scores))
-    for column, weight in enumerate(vector):
-        sizes += abs(weight) * np.abs(nbest.features[:, column])
     best = model.highest(scores, nbest.offsets)
-    of_row = best[nbest.segment_of_row]
-    near = np.flatnonzero(scores >= scores[of_row] - ROUNDING * np.maximum(sizes, sizes[of_row]))
-    near = near[(nbest.features[near] != nbest.features[of_row[near]]).any(axis=1)]
-    if not len(near):
+    lengths = np.diff(nbest.offsets)
+    largest = sum(  # no row has larger parts
+        abs(weight) * max(column.max(initial=0.0), -column.min(initial=0.0))
+        for weight, column in zip(vector, nbest.features.T, strict=True)
+    )
+    near = np.flatnonzero(scores >= np.repeat(scores[best] - 2 * ROUNDING * largest, lengths))
+    segments = np.searchsorted(nbest.offsets, near, "right") - 1
+    tops = best[segments]
+
+    def sizes(rows: IntArray) -> FloatArray:
+        """Return (n,) the sum of the parts of the model scores of rows."""
+        parts = np.zeros(len(rows))
+        for column, weight in enumerate(vector):
+            parts += abs(weight) * np.abs(nbest.features[rows, column])
+        return parts
+
+    is_near = scores[near] >= scores[tops] - ROUNDING * np.maximum(sizes(near), sizes(tops))
+    is_near &= (nbest.features[near] != nbest.features[tops]).any(axis=1)
+    if not is_near.any():
         return
     last = best.copy()
-    last[nbest.segment_of_row[near]] = near  # rows rise: the last one stays
+    last[segments[is_near]] = near[is_near]  # rows rise: the last one stays
     chosen, other = (
         stats.score(metric, rows if segments is None else rows[segments]) for rows in (best, last)
     )

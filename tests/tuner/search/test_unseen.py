@@ -17,6 +17,7 @@ from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import Prior, TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.unseen import (
+    Groups,
     chosen_by_others,
     gain_of,
     held_out_estimate,
@@ -78,13 +79,30 @@ def test_the_error_counts_what_folds_teach_but_at_most_as_much_as_their_luck():
     assert told(0, 0, 0, 200) == pytest.approx(2**0.5 * own)
 
 
+def test_samples_of_groups_of_segments_have_the_same_error(monkeypatch):
+    rng = np.random.default_rng(1)
+    rows, folds = rng.integers(0, 11, 2000), rng.permutation(2000) % 10
+    alone = held_out_estimate(HITS, Share(), rows[np.newaxis], folds, 3)
+    monkeypatch.setattr("portmert.tuner.search.unseen.GROUPS", 500)
+    groups = Groups(folds)
+    assert 500 <= len(groups.folds) <= 510
+    sums = groups.sums(HITS, rows)
+    for fold in range(10):  # a group has segments of one fold
+        assert (
+            sums[groups.folds == fold].sum(0).tolist()
+            == HITS.take(rows[folds == fold]).sum(0).tolist()
+        )
+    grouped = held_out_estimate(HITS, Share(), rows[np.newaxis], folds, 3)
+    assert grouped.oriented_score == alone.oriented_score
+    assert grouped.error == pytest.approx(alone.error, rel=0.3)
+
+
 def chosen(rows, *, penalties=None, blends=None, folds=None, keeps_start=True):
     rows = np.array(rows)
     count = rows.shape[1]
     return choose_mixture(
-        HITS,
         Share(),
-        rows,
+        HITS.take(rows),
         np.zeros(len(rows)) if penalties is None else np.array(penalties),
         np.eye(2) if blends is None else blends,
         np.arange(count) % 2 if folds is None else folds,
@@ -165,7 +183,7 @@ def test_choices_are_those_of_the_slow_twin(seed, segments, searches, keeps_star
         )
 
     whole, others = choose_mixture(
-        HITS, Share(), rows, penalties, blends, fold_of, counts, keeps_start=keeps_start
+        Share(), HITS.take(rows), penalties, blends, fold_of, counts, keeps_start=keeps_start
     )
     everything = set(range(segments))
     assert whole == pytest.approx(by(everything))

@@ -35,6 +35,7 @@ from portmert.tuner.texts.text_pipeline import TextPipeline
 from portmert.tuner.weights.feature_weights import FeatureWeights
 from tests.support.examples import examples
 from tests.support.fake_annotator import FakeAnnotator
+from tests.tuner.search.test_line_search import Share
 
 QUICK = registry.optimizer("mert", {"searches_per_feature": 60})
 QUICKER = registry.optimizer("mert", {"searches_per_feature": 20, "restarts": 1})
@@ -302,6 +303,17 @@ def test_oracle_is_never_worse_than_where_it_begins(seed):
     assert score >= metric.score(stats[start].sum(axis=0))
     assert score == metric.score(stats[chosen].sum(axis=0))
     assert ((chosen >= offsets[:-1]) & (chosen < offsets[1:])).all()
+
+
+def test_many_segments_choose_at_once_what_they_choose_alone(monkeypatch):
+    rng = np.random.default_rng(1)
+    hits, offsets = rng.integers(0, 7, 900), np.arange(0, 901, 3)
+    stats, start = np.column_stack([hits, np.full(900, 7)]), offsets[:-1]
+    alone = oracle(stats, offsets, Share(), start)
+    monkeypatch.setattr("portmert.tuner.search.oracle.ALONE", 7)
+    together = oracle(stats, offsets, Share(), start)
+    assert together[0] == alone[0] == hits.reshape(-1, 3).max(axis=1).sum() / 2100
+    assert together[1].tolist() == alone[1].tolist()
 
 
 def dat_lists(score_name="BLEU", columns=9):

@@ -10,6 +10,7 @@ from .._line_search_kernels import first_maxima
 from ..lbfgs import minimise
 from ..problem import TuningProblem, oriented_scores, within_segment_spread
 from . import _linear
+from ._base import MANY
 
 STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003)
 """Weights of half the squared numbers, of which held-out segments choose one; the strongest first,
@@ -90,7 +91,8 @@ class Likelihood:
         """Return the weights (F + P,) that some segments teach.
 
         Two thirds of them teach under each strength of the penalty. The strength under which the
-        last third is most likely is then that under which all of them teach.
+        last third is most likely is then that under which all of them teach. Many segments begin
+        with the weakest, and end with the first stronger one under which it is less likely.
 
         Parameters
         ----------
@@ -100,11 +102,15 @@ class Likelihood:
         judges = segments[part % 3 :: 3]
         teachers = np.setdiff1d(segments, judges)
         numbers, likelihoods = [np.zeros_like(self.linear.start)], []
-        for strength in STRENGTHS:
+        is_many = len(segments) > MANY
+        strengths = STRENGTHS[::-1] if is_many else STRENGTHS
+        for strength in strengths:
             numbers.append(self._taught(teachers, strength, numbers[-1]))
             likelihoods.append(float(summed(self._logs(numbers[-1])[0][judges])))
+            if is_many and likelihoods[-1] < max(likelihoods):
+                break
         best = int(np.argmax(likelihoods))
-        return self.linear.weights(self._taught(segments, STRENGTHS[best], numbers[best + 1]))
+        return self.linear.weights(self._taught(segments, strengths[best], numbers[best + 1]))
 
     def _taught(self, segments: IntArray, strength: float, begin: FloatArray) -> FloatArray:
         """Return the scaled weights (X,) that segments teach under a strength of the penalty."""

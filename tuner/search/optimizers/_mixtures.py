@@ -8,7 +8,6 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 from portmert.metrics._elementary import exp
 
 from ..problem import finite, oriented_scores
-from ..stat_table import StatTable
 from ..unseen import CLEARLY_BETTER
 
 SHARES = (1.0, 0.75, 0.5, 0.25)
@@ -24,9 +23,8 @@ def blends_of(searches: int) -> FloatArray:
 
 
 def choose_mixture(
-    stats: StatTable,
     metric: Metric,
-    rows: IntArray,
+    tables: FloatArray,
     penalties: FloatArray,
     blends: FloatArray,
     fold_of: IntArray,
@@ -38,9 +36,9 @@ def choose_mixture(
 
     Parameters
     ----------
-    rows : (1 + SHARES * B, S) int64
-        Hypotheses that held-out segments get, as rows of `stats`: those of the start, then those
-        of each share of each blend.
+    tables : (1 + SHARES * B, S, K) float64
+        Statistics of the hypotheses that S held-out segments, or groups of them, get: those of the
+        start, then those of each share of each blend.
     penalties : (1 + SHARES * B,) float64
         Taken off the oriented score of each.
     blends : (B, L) float64
@@ -58,9 +56,8 @@ def choose_mixture(
     by_others : list of (L,) float64
         For each fold, the parts that the other folds choose.
     """
-    table = stats.take(rows.ravel()).reshape(*rows.shape, -1)
     folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-    sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], table[:, at]) for at in folds])
+    sums = np.stack([np.einsum("ns,rsk->nrk", counts[:, at], tables[:, at]) for at in folds])
     counted = np.vstack([np.ones(len(sums)), 1 - np.eye(len(sums))])  # all, then without each
     drawn = np.stack([counts[:, at].sum(axis=1) for at in folds])
     choices = []

@@ -20,9 +20,9 @@ from ...base.threads import each, raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..constraints import Bounds
 from ..problem import TuningProblem, oriented_scores, within_segment_spread
-from ..unseen import held_out_estimate, segment_samples
+from ..unseen import Groups, held_out_estimate, segment_samples
 from . import _linear, kbmira
-from ._base import Optimizer, SearchResult
+from ._base import MANY, Optimizer, SearchResult
 from ._likelihood import Likelihood, are_outcomes
 from ._mixtures import SHARES, blends_of, choose_mixture
 from .coordinate import Coordinate
@@ -34,7 +34,7 @@ SCALES = (1.0, 2.0, 4.0)
 L2 = 1e-5
 """Weight of half the squared numbers in minimum risk, see `min-risk`."""
 
-ENOUGH = 3000
+ENOUGH = MANY
 """Segments from which it is enough to learn with each fold held out."""
 
 MOST_CLIMBED = 100
@@ -78,8 +78,6 @@ class _Split:
         For each fold, its segments.
     taught_by : list of sets of int
         For each fold, those from which weights are learnt while it is held out.
-    members : list of (hypotheses, offsets)
-        For each fold, the hypotheses of its segments.
     scaled_start, start_scores
         The start, see `_scaled`.
     """
@@ -100,13 +98,16 @@ class _Split:
         self.taught_by = [
             {(fold + step) % count for step in range(1, taught + 1)} for fold in range(count)
         ]
-        self.members = [rows_taken(problem.offsets, np.flatnonzero(out)) for out in self.is_out]
         self.scaled_start, self.start_scores = _scaled(problem, start)
 
     @property
     def learns_from_part(self) -> bool:
         """Whether the folds learnt from are not all others."""
         return len(self.taught_by[0]) < len(self.taught_by) - 1
+
+    def members(self, fold: int) -> tuple[IntArray, IntArray]:
+        """Return the hypotheses of a fold's segments, and the offsets of these."""
+        return rows_taken(self.problem.offsets, np.flatnonzero(self.is_out[fold]))
 
     def is_learnt(self, fold: int) -> NDArray[np.bool_]:
         """Return (S,) which segments weights are learnt from while a fold is held out."""
@@ -235,9 +236,10 @@ class Bagged(Optimizer):
             len(split.is_out)
         ):  # each draws from where `rng` stands when those before have
             draws.append(copy.deepcopy(rng))
-            for _ in range(self.epochs):
+            segments = int(split.is_learnt(fold).sum())
+            for _ in range(self._passes(segments)):
                 raise_if_cancelled()
-                rng.permutation(int(split.is_learnt(fold).sum()))
+                rng.permutation(segments)
 
         def thin(fold: int) -> kbmira.MiraLists:
             part = 0 if problem.stats.is_lazy else fold
@@ -256,6 +258,10 @@ class Bagged(Optimizer):
             return self._learn_fold(split, fold, shared or thin(fold), blends, draws[fold], third)
 
         return blends, each(learn, len(split.is_out))
+
+    def _passes(self, segments: int) -> int:
+        """Return how often MIRA passes over segments: as many steps as with `ENOUGH` of them."""
+        return min(self.epochs, math.ceil(self.epochs * ENOUGH / max(segments, 1)))
 
     def _third_learner(self, problem: TuningProblem) -> Literal["likelihood", "climb", ""]:
         """Return what learns beside MIRA and minimum risk.
@@ -282,13 +288,14 @@ class Bagged(Optimizer):
     ) -> _Fold:
         """Learn from thinned lists without a fold, and choose hypotheses for its segments."""
         begin = time.thread_time()
-        is_learnt = split.is_learnt(fold)
-        if split.learns_from_part:  # the lists have no other segments
+        is_learnt, (hypotheses, offsets) = split.is_learnt(fold), split.members(fold)
+        problem, rows = split.problem, hypotheses
+        if split.learns_from_part:  # the lists have no other segments; the fold's tell the spread
             is_learnt = is_learnt[is_learnt]
+            problem, rows = problem.take(hypotheses, offsets), np.arange(len(hypotheses))
         weights, line_searches = self._learn(lists, fold, is_learnt, rng, third)
-        hypotheses, offsets = split.members[fold]
-        pairs = [_scaled(split.problem, vector) for vector in weights]
-        scores = np.stack([scores[hypotheses] for _, scores in pairs])
+        pairs = [_scaled(problem, vector) for vector in weights]
+        scores = np.stack([scores[rows] for _, scores in pairs])
         at_start = split.start_scores[hypotheses]
         winners = [
             hypotheses[first_maxima(_mixture(share * blend, at_start, scores), offsets)]
@@ -309,12 +316,13 @@ class Bagged(Optimizer):
         """Return the weights that each search learns from some segments, and its line searches."""
         linear, segments = lists.linear, np.flatnonzero(is_learnt)
         mira = kbmira.Mira(lists, segments, c=self.c)
-        for _ in range(self.epochs):
+        for _ in range(self._passes(len(segments))):
             mira.epoch(rng)
         learnt = [linear.weights(mira.mean)]
         if self.iterations:
             counts = np.repeat(is_learnt, np.diff(linear.problem.offsets))
-            risk = Risk(linear, l2=L2, stats=np.where(counts[:, np.newaxis], lists.stats, 0.0))
+            stats = lists.stats if counts.all() else np.where(counts[:, None], lists.stats, 0.0)
+            risk = Risk(linear, l2=L2, stats=stats)
             *_, last = risk.anneal(linear.start, SCALES, iterations=self.iterations)
             learnt.append(linear.weights(last))
         if third == "likelihood":
@@ -334,22 +342,23 @@ def _choose_mixture(
     """Return the parts of searches to believe in, and those that the other folds choose."""
     problem = split.problem
     mixtures = [share * blend for share in SHARES for blend in blends]
-    hypotheses = np.tile(problem.winners(split.start), (1 + len(mixtures), 1))
-    penalties = np.zeros(len(hypotheses))
+    groups, winners = Groups(split.fold_of), problem.winners(split.start)
+    tables = [groups.sums(problem.stats, problem.rows_of(winners))]
+    penalties = np.zeros(1 + len(mixtures))
     penalties[0] = problem.penalty(split.start)
-    for is_out, fold in zip(split.is_out, folds, strict=True):
-        hypotheses[1:, is_out] = fold.hypotheses
-        for row, parts in enumerate(mixtures, 1):
+    for row, parts in enumerate(mixtures, 1):
+        for is_out, fold in zip(split.is_out, folds, strict=True):
+            winners[is_out] = fold.hypotheses[row - 1]
             penalty = problem.penalty(split.mixed(parts, fold.weights))
             penalties[row] += penalty * float(is_out.mean())
+        tables.append(groups.sums(problem.stats, problem.rows_of(winners)))
     return choose_mixture(
-        problem.stats,
         problem.metric,
-        problem.rows_of(hypotheses),
+        np.stack(tables),
         penalties,
         blends,
-        split.fold_of,
-        segment_samples(len(split.fold_of), split.seed),
+        groups.folds,
+        segment_samples(len(groups.folds), split.seed),
         keeps_start=keeps_start,
     )
 
@@ -391,7 +400,7 @@ def _held_out(split: _Split, by_others: Sequence[FloatArray], learnt: FloatArray
     ) - learnt.mean(axis=0)
     winners = np.empty((1 + len(learnt), len(split.fold_of)), dtype=np.int64)
     for fold, parts in enumerate(by_others):
-        hypotheses, offsets = split.members[fold]
+        hypotheses, offsets = split.members(fold)
         problem = split.problem.take(hypotheses, offsets)
         for row in range(len(winners)):
             weights = learnt[fold] + (0.0 if row in (0, 1 + fold) else changes[row - 1])

@@ -15,10 +15,12 @@ from ..problem import TuningProblem, within_segment_spread
 from . import _linear
 from . import _mira_kernels as kernels
 from ._background_scores import background_scores, scores_with_background
-from ._base import Optimizer, SearchResult
+from ._base import MANY, Optimizer, SearchResult
 
 BLOCK = 10
 """Number of segments that are scored with the same background."""
+LARGE_BLOCK = 100
+"""That number where there are many: a tenth of what the decay of the background remembers."""
 
 START_SPREAD = 0.2
 """Spread of the model scores within segments at the start; background scores have spread 1. If
@@ -80,6 +82,7 @@ class Mira:
         self.lists = lists
         self.segments = segments
         self.c, self.decay = c, decay
+        self._block = LARGE_BLOCK if len(segments) > MANY else BLOCK
         self.weights = lists.begin.copy()
         self.background = lists.linear.problem.total(lists.winners[segments]) / len(segments)
         self.size = 1.0
@@ -94,8 +97,8 @@ class Mira:
     def epoch(self, rng: np.random.Generator) -> None:
         """Pass over all segments, in a random order."""
         order = rng.permutation(self.segments)
-        for begin in range(0, len(order), BLOCK):
-            self.learn(order[begin : begin + BLOCK])
+        for begin in range(0, len(order), self._block):
+            self.learn(order[begin : begin + self._block])
 
     def learn(self, segments: IntArray) -> None:
         """Learn from some segments with the same background."""

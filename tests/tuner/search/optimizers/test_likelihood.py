@@ -122,8 +122,10 @@ def test_segments_that_do_not_teach_have_no_say():
     assert found[0].tobytes() == found[1].tobytes()
 
 
+@pytest.mark.parametrize("many", [10, 3000])
 @pytest.mark.parametrize("part", [0, 1, 2])
-def test_the_strength_is_that_under_which_the_third_is_most_likely(part):
+def test_the_strength_is_that_under_which_the_third_is_most_likely(part, many, monkeypatch):
+    monkeypatch.setattr("portmert.tuner.search.optimizers._likelihood.MANY", many)
     problem = outcomes(9, segments=30, truth=TRUTH / 2)
     found, every = likelihood_of(problem), np.arange(30)
     judges = every % 3 == part
