@@ -143,7 +143,8 @@ class Bagged(Optimizer):
     weights by more than 1.645 standard errors, and which lie within one standard error of its best
     share, the largest is taken. If there is none, the result is the start weights; if these have
     no score (0 divided by 0), it is all that was learnt, and if that has none either, the best
-    mixture learnt without one fold. Standard errors come from bootstrap samples of segments.
+    mixture learnt without one fold. Standard errors come from bootstrap samples of segments,
+    or of some 4,000 groups of them.
 
     The estimate for unseen text is the score of the held-out segments when each fold uses the
     mixture that the other folds choose. On few segments it is a little too high: the weights by
@@ -162,7 +163,7 @@ class Bagged(Optimizer):
     folds
         Number of parts into which the segments are dealt at random.
     epochs
-        Passes over the segments in each run of MIRA.
+        Passes over the segments in each run of MIRA; as many steps with more than 3,000 segments.
     c
         The largest step, see `kbmira`.
     iterations
