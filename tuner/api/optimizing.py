@@ -242,7 +242,7 @@ class DevLists(PreparedLists):
             *([] if self.stats.is_lazy else [self.stats.rows]),
         ):
             for begin in range(0, len(array), ROWS_AT_ONCE):
-                content.update(np.ascontiguousarray(array[begin : begin + ROWS_AT_ONCE]))
+                content.update(np.ascontiguousarray(array[begin : begin + ROWS_AT_ONCE]).tobytes())
         rule = self.lists.missing if self.lists is not None and self.lists.may_lack else None
         return TunedOn(
             self.name,
