@@ -24,7 +24,9 @@ SMALLEST_COUNT = 1e-9
 SMALLEST = float(np.finfo(np.float64).tiny)
 """The same for shares, which may be smaller."""
 FEW_TOKENS = 50_000
-"""N-grams of so many tokens are counted sooner without a kernel than numba is loaded."""
+"""N-grams of so many tokens, of all calls together, are counted sooner without a kernel than numba
+is loaded."""
+_WITHOUT_KERNEL: Counter[str] = Counter()
 ROUNDING = 1e-12
 """Sums and means of equal shares differ by less: P 1/2 and R 1/4 give the F of P 1 and R 1/5."""
 
@@ -62,8 +64,10 @@ def matched(batch: Batch, max_order: int) -> FloatArray:
         return counts.T
     require_references(batch)
     segments = segments_of(batch)
-    if segments.tokens.size + segments.reference_tokens.size <= FEW_TOKENS and not is_loaded():
-        return few_matches(segments, max_order)
+    if not is_loaded():
+        _WITHOUT_KERNEL["tokens"] += segments.tokens.size + segments.reference_tokens.size
+        if _WITHOUT_KERNEL["tokens"] <= FEW_TOKENS:
+            return few_matches(segments, max_order)
     all_one = (np.empty(0, dtype=np.int64), np.empty(0))  # every n-gram counts 1
     counts = ngrams.ngram_matches(segments, all_one, max_order)
     return counts

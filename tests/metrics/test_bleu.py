@@ -1,4 +1,5 @@
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -128,6 +129,18 @@ def test_little_text_is_counted_without_the_kernel_as_with_it(corpus):
     for order in (1, 4, 9):
         few = _shared.few_matches(segments, order)
         assert few.tobytes() == ngrams.ngram_matches(segments, all_one, order).tobytes()
+
+
+def test_much_text_in_small_parts_is_counted_with_the_kernel(monkeypatch):
+    monkeypatch.setattr(_shared, "is_loaded", lambda: False)
+    monkeypatch.setattr(_shared, "_WITHOUT_KERNEL", Counter())
+    monkeypatch.setattr(_shared, "FEW_TOKENS", 30)
+    without = []
+    monkeypatch.setattr(_shared, "few_matches", lambda *_: without.append(1))
+    batch = batch_of_pairs((["a", "b", "c"], ["a", "b", "d"]))
+    for _ in range(9):
+        _shared.matched(batch, 2)
+    assert len(without) == 5
 
 
 def test_exp_of_two_short_perfect_lines_is_that_of_sacrebleu():

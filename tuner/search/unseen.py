@@ -71,7 +71,7 @@ def segment_samples(segments: int, seed: int) -> FloatArray:
     return counts
 
 
-class Groups:
+class DrawnGroups:
     """What bootstrap samples draw: segments, or groups of segments where there are many.
 
     Parameters
@@ -131,7 +131,7 @@ def held_out_estimate(
     rows : (1 + K, S) int64
         The hypotheses chosen, then those chosen without what each of K folds teaches; or (1, S).
     """
-    sums, groups = [stats.take(row).sum(axis=0) for row in rows[1:]], Groups(folds)
+    sums, groups = [stats.take(row).sum(axis=0) for row in rows[1:]], DrawnGroups(folds)
     count = len(groups.folds)
     drawn = np.einsum("ns,sk->nk", segment_samples(count, seed), groups.sums(stats, rows[0]))
     values = oriented_scores(metric, np.vstack([drawn, *sums]))
@@ -158,7 +158,7 @@ def middle_estimate(candidates: Sequence[Unseen], stats: StatTable, metric: Metr
     candidates
         At least one. All are of the same segments.
     """
-    groups = Groups(candidates[0].folds)
+    groups = DrawnGroups(candidates[0].folds)
     counts = segment_samples(len(groups.folds), candidates[0].seed)
     tables = np.stack([groups.sums(stats, candidate.rows) for candidate in candidates])
     scores = finite(oriented_scores(metric, np.einsum("ns,csk->cnk", counts, tables)))

@@ -17,7 +17,7 @@ from portmert.tuner.search.optimizers.bagged import Bagged
 from portmert.tuner.search.problem import Prior, TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.unseen import (
-    Groups,
+    DrawnGroups,
     chosen_by_others,
     gain_of,
     held_out_estimate,
@@ -84,7 +84,7 @@ def test_samples_of_groups_of_segments_have_the_same_error(monkeypatch):
     rows, folds = rng.integers(0, 11, 2000), rng.permutation(2000) % 10
     alone = held_out_estimate(HITS, Share(), rows[np.newaxis], folds, 3)
     monkeypatch.setattr("portmert.tuner.search.unseen.GROUPS", 500)
-    groups = Groups(folds)
+    groups = DrawnGroups(folds)
     assert 500 <= len(groups.folds) <= 510
     sums = groups.sums(HITS, rows)
     for fold in range(10):  # a group has segments of one fold

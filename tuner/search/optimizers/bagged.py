@@ -20,7 +20,7 @@ from ...base.threads import each, raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..constraints import Bounds
 from ..problem import TuningProblem, oriented_scores, within_segment_spread
-from ..unseen import Groups, held_out_estimate, segment_samples
+from ..unseen import DrawnGroups, held_out_estimate, segment_samples
 from . import _linear, kbmira
 from ._base import MANY, Optimizer, SearchResult
 from ._likelihood import Likelihood, are_outcomes
@@ -343,7 +343,7 @@ def _choose_mixture(
     """Return the parts of searches to believe in, and those that the other folds choose."""
     problem = split.problem
     mixtures = [share * blend for share in SHARES for blend in blends]
-    groups, winners = Groups(split.fold_of), problem.winners(split.start)
+    groups, winners = DrawnGroups(split.fold_of), problem.winners(split.start)
     tables = [groups.sums(problem.stats, problem.rows_of(winners))]
     penalties = np.zeros(1 + len(mixtures))
     penalties[0] = problem.penalty(split.start)
