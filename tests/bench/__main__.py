@@ -25,6 +25,7 @@ from portmert.tuner.texts.statistics import compute_stats
 from tests.bench.bayes import bayes
 from tests.bench.compiling import compiling
 from tests.bench.drop_in import drop_in
+from tests.bench.growth import growing
 from tests.bench.lexical import lexical
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
@@ -55,6 +56,7 @@ def main() -> None:
             bayes,
             line_search,
             lambda: growth(folder),
+            growing,
             lambda: memory(folder),
             lambda: reading(folder, lists),
             lambda: optimizing(folder, lists, seeds),

@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._elementary import norm
 
+from ._base import MANY
 from ._climb import Climb, Climber
 
 REACH = 2.4
@@ -40,7 +41,8 @@ class Mert(Climber):
     searches_per_feature : int
         Number of line searches of one restart for each feature.
     perturbation : float
-        Length of a perturbation relative to that of the weights.
+        Length of a perturbation relative to that of the weights. With more than 3,000 segments it
+        shrinks as the standard error of the score does.
     temperature : float
         Largest loss accepted at first, in multiples of the median loss of a perturbation.
     """
@@ -53,6 +55,8 @@ class Mert(Climber):
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:
         """Improve `climb` until all line searches are made."""
         budget = self.searches_per_feature * climb.features
+        many = max(len(climb.whole.offsets) - 1, MANY)
+        perturbation = self.perturbation * (MANY / many) ** 0.5
         for _ in range(min(10 * climb.features, budget)):
             self._step(climb, rng)
         climb.keep()
@@ -66,12 +70,12 @@ class Mert(Climber):
                 climb.go(climb.best_weights)
             length = climb.length(climb.weights)
             if not climb.inside(climb.weights, share=0.5):
-                climb.focus(REACH * self.perturbation * length)
+                climb.focus(REACH * perturbation * length)
             direction = rng.normal(size=climb.features)
-            direction *= self.perturbation * length / norm(direction)
+            direction *= perturbation * length / norm(direction)
             perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
             if not climb.inside(perturbed, share=0.95):
-                climb.focus(REACH * self.perturbation * length)
+                climb.focus(REACH * perturbation * length)
             before = climb.objective
             position = climb.weights, climb.scores, before
             climb.go(perturbed)
