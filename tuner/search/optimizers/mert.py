@@ -8,7 +8,6 @@ from pydantic.dataclasses import dataclass
 
 from portmert.metrics._elementary import norm
 
-from ._base import MANY
 from ._climb import Climb, Climber
 
 REACH = 2.4
@@ -41,8 +40,7 @@ class Mert(Climber):
     searches_per_feature : int
         Number of line searches of one restart for each feature.
     perturbation : float
-        Length of a perturbation relative to that of the weights. With more than 3,000 segments it
-        shrinks as the standard error of the score does.
+        Length of a perturbation relative to that of the weights.
     temperature : float
         Largest loss accepted at first, in multiples of the median loss of a perturbation.
     """
@@ -55,8 +53,6 @@ class Mert(Climber):
     def climb(self, climb: Climb, rng: np.random.Generator) -> None:
         """Improve `climb` until all line searches are made."""
         budget = self.searches_per_feature * climb.features
-        many = max(len(climb.whole.offsets) - 1, MANY)
-        perturbation = self.perturbation * (MANY / many) ** 0.5
         for _ in range(min(10 * climb.features, budget)):
             self._step(climb, rng)
         climb.keep()
@@ -70,12 +66,12 @@ class Mert(Climber):
                 climb.go(climb.best_weights)
             length = climb.length(climb.weights)
             if not climb.inside(climb.weights, share=0.5):
-                climb.focus(REACH * perturbation * length)
+                climb.focus(REACH * self.perturbation * length)
             direction = rng.normal(size=climb.features)
-            direction *= perturbation * length / norm(direction)
+            direction *= self.perturbation * length / norm(direction)
             perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
             if not climb.inside(perturbed, share=0.95):
-                climb.focus(REACH * perturbation * length)
+                climb.focus(REACH * self.perturbation * length)
             before = climb.objective
             position = climb.weights, climb.scores, before
             climb.go(perturbed)
