@@ -381,8 +381,8 @@ class SoftAccuracy:
         }  # fmt: skip
         first, second = np.triu_indices(scores.stats.shape[1], 1)
         agreed = {}
-        for measure, side in sides.items():
-            agreement = 1.0 - np.abs(self.human - better_than(*side, self.swaps))
+        for measure, (stats, oriented) in sides.items():
+            agreement = 1.0 - np.abs(self.human - better_than(stats, oriented, self.swaps))
             if min(self.swaps.shape) < 2:
                 agreement[:] = np.nan
             rest = [(first != k) & (second != k) for k in range(scores.stats.shape[1])]

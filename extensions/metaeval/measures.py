@@ -87,9 +87,9 @@ class Measure(Metric):
         least = _ROUNDING * n
         return from_sums(xy, np.where(xx > least, xx, 0.0), np.where(yy > least, yy, 0.0))
 
-    def score(self, sums: FloatArray) -> FloatArray:
+    def score(self, stats: FloatArray) -> FloatArray:
         """Return (...) values of sums (..., K); 0 where it has none, as in a constant sample."""
-        return np.nan_to_num(self.value(sums))
+        return np.nan_to_num(self.value(stats))
 
 
 def _of_systems(name: str, sums: FloatArray) -> FloatArray:

@@ -107,7 +107,7 @@ def make_sheets(
     >>> a, b = (f"{name}={data}/{name}.test.txt" for name in ("l2r", "r2l"))
     >>> portmert.make_sheets(a, b, kit, judges=["al"], refs=[data / "test.ref"], items=4, common=0)
     >>> sorted(path.name for path in (kit / "judges").iterdir())
-    ['al.csv', 'al.html', 'al.xlsx']
+    ['al.csv', 'al.html']
     """
     written.check_absent(out)
     if second is not None:

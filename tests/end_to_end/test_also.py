@@ -88,5 +88,5 @@ def test_wrong_usage(tmp_path):
     )  # fmt: skip
     assert "unknown metric 'chrff'" in result.output
     lists = portmert.Lists.from_arrays(np.zeros((1, 2, 1)), scores=[[0, 1]])
-    with pytest.raises(portmert.PortmertError, match="need n-best lists with texts, not arrays"):
+    with pytest.raises(portmert.PortmertError, match="reads texts, and these lists have none"):
         portmert.optimize(lists, also=["chrf"])

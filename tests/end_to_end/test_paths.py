@@ -58,6 +58,7 @@ BESIDE = {
     "rerank-tune --ref-links": SOURCE,
     "rerank-tune --test-ref-links": [*SOURCE, "--test-source", R / "dev.src"],
     "optimize --ref-links": SOURCE,
+    "score --groups": ["--interval"],
     "crossval --ref-links": SOURCE,
     "optimize --test-nbest": REPLICAS,
     "optimize --test-nbest-format": REPLICAS,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -15,10 +15,6 @@ from ..base.context import Progress, using
 from ..base.files import TextFile
 from ..base.warn import warn_of, warnings_so_far
 from ..components import registry
-from ..evaluation.comparison.outcomes import outcome_metrics, read_outcomes
-from ..evaluation.comparison.questions import Direction
-from ..evaluation.comparison.systems import TestSet, find_groups
-from ..evaluation.significance import systems_tested
 from ..texts import corpus, joining, scoring, statistics, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
@@ -34,6 +30,9 @@ from .texts import (
     text_file,
     text_files,
 )
+
+if TYPE_CHECKING:
+    from ..evaluation.comparison.questions import Direction
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -176,6 +175,9 @@ def with_intervals(
         The group of each segment, as in `TestSet`.
     """
     stats, ids = [score.stats[np.newaxis] for score in scores], scores[0].ids
+    from ..evaluation.comparison.systems import TestSet, find_groups  # noqa: PLC0415  start-up
+    from ..evaluation.significance import systems_tested  # noqa: PLC0415  start-up
+
     of_segments = find_groups(TestSet(groups=groups), refs, stats[0].shape[1], ids)
     spreads, _ = systems_tested([x.metric for x in scores], [stats], None, of_segments)
     return [
@@ -184,7 +186,7 @@ def with_intervals(
     ]
 
 
-def score_outcomes(metrics: Sequence[str], better: Direction | None = None) -> list[Score]:
+def score_outcomes(metrics: Sequence[str], better: "Direction | None" = None) -> list[Score]:
     """Score numbers that another program computed, one for each segment: `scores:FILE#KEY`.
 
     Parameters
@@ -192,6 +194,11 @@ def score_outcomes(metrics: Sequence[str], better: Direction | None = None) -> l
     better
         Whether higher or lower is better, where the key does not tell.
     """
+    from ..evaluation.comparison.outcomes import (  # noqa: PLC0415  start-up
+        outcome_metrics,
+        read_outcomes,
+    )
+
     scores = []
     for text in metrics:
         by_name = read_outcomes(text.partition(":")[2])

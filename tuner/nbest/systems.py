@@ -125,7 +125,7 @@ def joined_systems(lists: Sequence[NBest], systems: Sequence[str]) -> NBest:
         list_sizes=tuple(size for nbest in lists for size in nbest.list_sizes),
         ranks=ranks[hypotheses],
         ids=first.ids,
-        dropped=np.concatenate(dropped),
+        dropped=np.concatenate(dropped).astype(np.int64, copy=False),
     )
 
 

@@ -3,6 +3,7 @@
 # ruff: noqa: E501  a case a line
 
 import gzip
+import json
 
 import numpy as np
 import pytest
@@ -95,6 +96,29 @@ def test_a_cycle_is_refused():
 
 
 # Others' expectations.
+
+
+def test_cdec_hg_test_controlled():
+    nbest = best(DATA / "cdec.tiny.json", f1=0.4, f2=0.8)
+    assert texts(nbest)[0] == "X <s>"
+    assert nbest.model_scores[0] == pytest.approx(-80.839996, rel=1e-6)
+
+
+def test_cdec_hg_test_union():
+    nbest = best(DATA / "cdec.tiny.json", f1=0.4, f2=-1.0)
+    assert (texts(nbest)[0], nbest.model_scores[0]) == ("Z <s>", pytest.approx(98.82))
+
+
+@pytest.mark.parametrize(("name", "count"), [("hg", 4), ("hg_int", 3)])
+def test_cdec_hg_test_k_best(name, count):
+    """cdec counts 4 derivations in both; two of hg_int have the string `a b`."""
+    assert len(texts(best(DATA / f"cdec.{name}.json", f1=0.4, f2=0.8))) == count
+
+
+def test_cdec_hg_test_inside_score():
+    nbest = best(DATA / "cdec.tiny_lattice.json", f1=1.0)
+    assert nbest.model_scores[0] == pytest.approx(-0.3)
+    assert np.exp(nbest.model_scores).sum() == pytest.approx(1.7934048)  # by hand, says cdec
 
 
 def test_cdec_hg_test_plf(tmp_path):
@@ -294,10 +318,11 @@ def test_folder_archive_and_file_have_the_same_segments(tmp_path):
 
 # Bad input: one line with file, segment and line.
 
+CDEC = json.dumps({"rules": [1, "[X] ||| a ||| a"], "features": ["f"]})[:-1]
 BAD = {
     "an empty file": ("", "graph:1: empty, expected a search graph"),
     "a list": ("0 ||| a b ||| LM0= 1 ||| 2\n", "is an n-best list; give it as --nbest"),
-    "no graph": ("hello world\n", "fits no format; formats of graphs: kaldi-lattice"),
+    "no graph": ("hello world\n", "fits no format; formats of graphs: cdec-json, kaldi-lattice"),
     "no end": (FST.replace("2 0.25\n", ""), "graph:1: segment 0: OpenFst text: no final state; is the file cut off?"),
     "a dead end": (FST.replace("1 2 b\n", "1 3 b\n"), "graph:1: segment 0: OpenFst text: no path leads"),
     "a cycle": (FST.replace("1 2 b\n", "1 0 b\n1 2 b\n"), "OpenFst text: node 0 is behind itself"),
@@ -317,6 +342,8 @@ BAD = {
     "a file with fewer arcs": (HYPERGRAPH.replace("3 4", "3 5"), "4 arcs, the header says 5; is the file cut off?"),
     "PLF that is none": ("((('a',1,1),\n", "graph:1: segment 0: `((('a',1,1),` is no lattice"),
     "PLF to nowhere": ("((('a',1,3),),)\n", "('a', 1, 3) leads to node 3 of 1"),
+    "JSON cut off": (CDEC, "cdec JSON: Expecting ',' delimiter"),
+    "a tail ahead": (CDEC + ', "edges": [{"tail": [4], "rule": 1}], "node": {"in_edges": [0]}}', "leads from node 4, not before it"),
 }  # fmt: skip
 
 

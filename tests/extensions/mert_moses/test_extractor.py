@@ -192,7 +192,7 @@ def test_case_and_factors(changed_list, tmp_path):
     lines = [factored(line, "Y") for line in REFERENCE.read_text().splitlines()]
     (tmp_path / "ref").write_text("".join(f"{line}\n" for line in lines))
     files = {"nbest": nbest, "reference": tmp_path / "ref"}
-    assert np.array_equal(lists_of(**files, factors="0").stats, plain)
+    assert np.array_equal(lists_of(**files, factors="0").counted.rows, plain)
     assert "has 2 factors, --factors asks for number 2" in fault(**files, factors="2")
     said = fault(**files, factors="9" * 5000)
     assert "expected numbers with | between them, as 0|2" in said

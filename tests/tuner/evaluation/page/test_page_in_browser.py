@@ -206,41 +206,6 @@ def test_the_theme_follows_the_switch_and_stays(shown):
     assert console(driver) == []
 
 
-def test_charts_are_drawn_change_and_walk_by_keys(shown):
-    driver = shown(document(1))
-    charts = "return Object.values(Chart.instances).map(c => [c.canvas.closest('figure').id,"
-    charts += " c.data.datasets.length])"
-    found = dict(driver.execute_script(charts))
-    assert found["chart-dev"] == 3
-    chart = "Chart.getChart(document.querySelector('#chart-projected canvas'))"
-    before = driver.execute_script(f"return {chart}.data.datasets[0].data[0].y")
-    driver.execute_script(
-        "const select = document.querySelector('#chart-projected select');"
-        "select.value = 1; select.dispatchEvent(new Event('change'))"
-    )
-    assert driver.execute_script(f"return {chart}.data.datasets[0].data[0].y") != before
-    keys = "document.querySelector('#chart-projected canvas').dispatchEvent("
-    keys += "new KeyboardEvent('keydown', { key: 'ArrowRight' }));"
-    driver.execute_script(keys * 2)
-    active = f"return {chart}.getActiveElements().map(e => e.index)"
-    assert 1 in driver.execute_script(active)
-    assert driver.execute_script(f"return {chart}.tooltip.opacity") > 0
-
-
-def test_the_names_under_a_chart_hide_and_show_its_series(shown):
-    driver = shown(document(1))
-    count = "return Chart.getChart(document.querySelector('#chart-dev canvas'))"
-    count += ".getVisibleDatasetCount()"
-    names = "return [...document.querySelectorAll('#chart-dev .legend button')]"
-    assert driver.execute_script(f"{names}.map(b => b.textContent)") == [
-        f"bleu, replica {n}" for n in (1, 2, 3)
-    ]
-    for pressed, visible in (("false", 2), ("true", 3)):
-        click(driver, "#chart-dev .legend button:nth-child(2)")
-        assert driver.execute_script(count) == visible
-        assert driver.execute_script(f"{names}[1].ariaPressed") == pressed
-
-
 def test_everything_that_acts_is_reached_by_the_keyboard(shown):
     driver = shown(document(3))
     outside = driver.execute_script(
