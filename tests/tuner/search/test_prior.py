@@ -106,7 +106,7 @@ def test_a_line_search_weighs_the_prior_in_each_interval(seed, strength):
     # The certificate, and no middle of an interval is better.
     assert point.objective == pytest.approx(pulled.objective(there), abs=1e-9)
     for left, right, value in zip(steps[1:-2], steps[2:-1], values[1:-1], strict=True):
-        if right <= left:  # no interval but a point
+        if right - left <= 1e-12 * max(1.0, abs(left)):  # a point, but for rounding
             continue
         penalty = pulled.prior.penalty(weights + (left + right) / 2 * direction)
         assert point.objective >= value - penalty - 1e-9
