@@ -16,6 +16,7 @@ import json
 import resource
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -47,24 +48,27 @@ LARGEST = 2e8
 """Bytes of dense features that are measured at most."""
 
 
-def generate(folder: Path, size: int, width: int) -> tuple[Path, Path]:
-    """Write a list of Moses and its references."""
-    rng = np.random.default_rng(size)
-    words = np.array([f"w{n}" for n in range(WORDS)])
+def generate(folder: Path, size: int, width: int, *, is_linked: bool) -> None:
+    """Write a list of Moses, its references, and links word by word."""
+    rng, segments = np.random.default_rng(size), max(2, size // PER_SEGMENT)
+    links = " ".join([f"{n}-{n}" for n in range(LENGTH)])
+    (folder / "links").write_text(f"{links}\n" * segments)
+    end = f" ||| 0 ||| {links}\n" if is_linked else " ||| 0\n"
+    letters = str.maketrans("0123456789", "abcdefghij")  # first words with digits look like ids
+    words = np.array([str(n).translate(letters) for n in range(WORDS)])
     with (
         gzip.open(folder / "list.gz", "wt", compresslevel=1) as out,
         (folder / "refs").open("w") as refs,
     ):
-        for number in range(max(2, size // PER_SEGMENT)):
+        for number in range(segments):
             right = rng.integers(0, WORDS, LENGTH)
             wrong = rng.random((PER_SEGMENT, LENGTH)) < rng.uniform(0.1, 0.6, (PER_SEGMENT, 1))
             tokens = words[np.where(wrong, rng.integers(0, WORDS, wrong.shape), right)]
             values = rng.normal(size=(PER_SEGMENT, width)) - wrong.mean(axis=1, keepdims=True)
             refs.write(" ".join(words[right]) + "\n")
             for text, row in zip(tokens.tolist(), values.tolist(), strict=True):
-                shown = " ".join([f"{value:.4f}" for value in row])
-                out.write(f"{number} ||| {' '.join(text)} ||| F= {shown} ||| 0\n")
-    return folder / "list.gz", folder / "refs"
+                features = " ".join([f"{value:.4f}" for value in row])
+                out.write(f"{number} ||| {' '.join(text)} ||| F= {features}{end}")
 
 
 def point(
@@ -93,10 +97,13 @@ def point(
             sparse = random_array((len(right), width), density=10 / width, rng=rng, format="csr")
     else:
         metric, vocabulary = registry.metric(metric_name), Vocabulary()
-        paths = generate(folder, size, width)
+        is_linked = "links" in metric.needs
+        generate(folder, size, width, is_linked=is_linked)
+        refs, links = folder / "refs", folder / "links"
+        beside = {"source": refs, "links": [links]} if is_linked else {}
         begin = time.process_time()
-        references = read_references([paths[1]], vocabulary=vocabulary)
-        nbest = read_nbest([paths[0]], vocabulary, segments=len(references))
+        references = read_references([refs], vocabulary=vocabulary, **beside)
+        nbest = read_nbest([folder / "list.gz"], vocabulary, segments=len(references))
         begin, offsets = ended(begin), nbest.offsets
         features = np.ascontiguousarray(nbest.features.T)
         stats = StatTable(compute_stats(metric, make_batch(nbest.texts, offsets, references)))
@@ -120,16 +127,15 @@ def point(
     }  # fmt: skip
 
 
-def measure(most: int, metrics: set[str]) -> None:
+def measure(most: int) -> None:
     """Append the points that the record does not have."""
-    known = {_key(point) for point in _points()} if RECORD.exists() else set()
+    measured = {_key(point) for point in _points()}
     for metric, width, is_sparse in RUNS:
         for size in SIZES:
-            key = metric, width, is_sparse, len(str(size))
             dense = 8 * size * (3 if is_sparse else width)
             if size == SIZES[-1] and (metric, width) not in {("mean", 3), ("bleu", 3)}:
                 continue
-            if size > most or metric not in metrics or key in known or dense > LARGEST:
+            if size > most or (metric, width, is_sparse, size) in measured or dense > LARGEST:
                 continue
             line = json.dumps(_measured(size, metric, width, is_sparse=is_sparse))
             with RECORD.open("a") as out:
@@ -151,13 +157,13 @@ def growing() -> list[list[str]]:
         )
         ratio = np.log(large["candidates"] / small["candidates"])
         first, last = (sum(point["seconds"].values()) for point in (small, large))
-        what = f"1,000 to 10,000 candidates, {metric}, {_width(width, is_sparse)}: slope of time"
+        what = f"1,000 to 10,000 candidates, {_name(metric, width, is_sparse)}: slope of time"
         rows.append([what, f"{np.log(last / first) / ratio:.2f}", "<= 1.1"])
     return rows
 
 
-def _width(width: int, is_sparse: bool) -> str:
-    return f"{width} {'sparse' if is_sparse else 'dense'}"
+def _name(metric: str, width: int, is_sparse: bool) -> str:
+    return f"{metric}, {width} {'sparse' if is_sparse else 'dense'}"
 
 
 def _points() -> list[dict]:
@@ -166,25 +172,29 @@ def _points() -> list[dict]:
 
 def _key(point: dict) -> tuple[str, int, bool, int]:
     size = min(SIZES, key=lambda size: abs(size - point["candidates"]))
-    return point["metric"], point["features"], point["sparse"], len(str(size))
+    return point["metric"], point["features"], point["sparse"], size
+
+
+def _series() -> Iterator[tuple[str, list[dict]]]:
+    """Yield the name of each series, and its points by size."""
+    points = sorted(_points(), key=lambda point: point["candidates"])
+    for series in RUNS:
+        yield _name(*series), [point for point in points if _key(point)[:3] == series]
 
 
 def slopes() -> list[list[str]]:
     """Return a row for each series: the slopes of time between its two largest sizes, the peak."""
     rows = []
-    for metric, width, is_sparse in RUNS:
-        points = [p for p in _points() if _key(p)[:3] == (metric, width, is_sparse)]
-        points.sort(key=lambda point: point["candidates"])
+    for name, points in _series():
         if len(points) < 2:
             continue
         small, large = points[-2:]
         ratio = np.log(large["candidates"] / small["candidates"])
-        shown = [
+        cells = [
             f"{large['seconds'][part]:.2g} ({_slope(small, large, part, ratio)})" for part in PARTS
         ]
-        name = f"{metric}, {_width(width, is_sparse)}"
         memory = f"{max(large['peaks'].values()) / 2**20:.0f}"
-        rows.append([name, f"{large['candidates']:,}", *shown, memory])
+        rows.append([name, f"{large['candidates']:,}", *cells, memory])
     return rows
 
 
@@ -200,15 +210,11 @@ def draw() -> None:
     plt.rcParams["svg.hashsalt"] = "growth"
     figure, axes = plt.subplots(1, len(PARTS), figsize=(13, 3.2), sharey=True, sharex=True)
     for part, axis in zip(PARTS, axes, strict=True):
-        for metric, width, is_sparse in RUNS:
-            points = [p for p in _points() if _key(p)[:3] == (metric, width, is_sparse)]
-            points.sort(key=lambda point: point["candidates"])
-            if not points:
-                continue
-            axis.loglog(
-                [p["candidates"] for p in points], [max(p["seconds"][part], 1e-3) for p in points],
-                marker=".", label=f"{metric}, {_width(width, is_sparse)}",
-            )  # fmt: skip
+        for name, points in _series():
+            if points:
+                sizes = [point["candidates"] for point in points]
+                seconds = [max(point["seconds"][part], 1e-3) for point in points]
+                axis.loglog(sizes, seconds, marker=".", label=name)
         axis.plot([1e4, 1e6], [1e-2, 1], color="grey", linestyle=":")
         axis.set(title=part, xlabel="candidates")
     axes[0].set_ylabel("CPU seconds (dotted: linear)")
@@ -225,7 +231,6 @@ def main() -> None:
     parser.add_argument("what", choices=["measure", "point", "draw"])
     parser.add_argument("values", nargs="*")
     parser.add_argument("--most", type=int, default=SIZES[-1])
-    parser.add_argument("--metrics", nargs="+", default=["mean", "bleu", "port", "chrf", "wer"])
     parser.add_argument("--sparse", action="store_true")
     arguments = parser.parse_args()
     if arguments.what == "point":
@@ -237,7 +242,7 @@ def main() -> None:
                 )
         click.echo(json.dumps(result))
     elif arguments.what == "measure":
-        measure(arguments.most, set(arguments.metrics))
+        measure(arguments.most)
     else:
         draw()
 

@@ -18,6 +18,7 @@ from portmert.tuner.components import registry
 from portmert.tuner.nbest.model import write_nbest
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
+from tests.extensions.graphs.test_graphs import DATA as GRAPHS
 from tests.extensions.graphs.test_graphs import FST, HYPERGRAPH, KALDI, OSGX, PLF, SLF
 from tests.fuzz import commands, judges, moses
 from tests.fuzz.target import Same, Target, new_place
@@ -466,7 +467,7 @@ bounds = {{ F0 = [-3, 3] }}
 def _graphs(folder):
     texts = {
         "slf": SLF, "openfst": FST, "kaldi-lattice": KALDI, "moses-hypergraph": HYPERGRAPH,
-        "osgx": OSGX, "plf": PLF,
+        "osgx": OSGX, "plf": PLF, "cdec-json": (GRAPHS / "cdec.hg.json").read_text(),
     }  # fmt: skip
     for name, text in texts.items():
         place = new_place(folder, f"graphs-{name}")

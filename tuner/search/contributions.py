@@ -13,7 +13,7 @@ from portmert.metrics._base import Metric
 from ..base.tables import Table
 from ..nbest.model import NBest, best_hypotheses
 from ..weights.feature_weights import FeatureWeights, value_labels
-from ..weights.recognisers import written_terms
+from ..weights.recognisers import in_recognisers_terms, written_terms
 from .problem import within_segment_spread
 from .stat_table import StatTable
 
@@ -102,11 +102,11 @@ def table(rows: Sequence[Contribution], metric: Metric) -> Table:
         for line, row in zip(cells, rows, strict=True):
             line.append("" if row.without is None else metric.shown(row.without))
     note += f" {left_out} lighter weights are left out." if left_out else ""
-    if terms := written_terms(FeatureWeights({row.name: (row.weight,) for row in rows})):
+    if terms := in_recognisers_terms(_weights(rows)):
         note += (
             " LM weight (lw, alpha) {lm_weight:.4g}; for each word {word_bonus:.4g} (beta, log of "
             "wip), as Kaldi's insertion penalty {insertion_penalty:.4g}."
-        ).format(**terms["recogniser"])
+        ).format(**terms)
     return Table("Weights", columns, cells, note=note.strip())
 
 
@@ -120,5 +120,9 @@ def as_json(rows: Sequence[Contribution]) -> dict[str, Mapping[str, Any]]:
         }
         for row in rows
     }
-    weights = FeatureWeights({row.name: (row.weight,) for row in rows})
-    return {"contributions": contents, **written_terms(weights)}
+    return {"contributions": contents, **written_terms(_weights(rows))}
+
+
+def _weights(rows: Sequence[Contribution]) -> FeatureWeights:
+    """Return the weights of the rows, a name for each."""
+    return FeatureWeights({row.name: (row.weight,) for row in rows})

@@ -6,12 +6,9 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..texts.statistics import finite_scores
 from ._line_search_kernels import first_maxima
-from .problem import oriented_scores
+from .problem import MANY, oriented_scores
 
 ORACLE_SWEEPS = 10
-ALONE = 3000
-"""Segments that choose one after the other. Of more, as many choose at once as there are times
-this number: each changes the score too little to change the choice of another."""
 AT_ONCE = 512
 """Segments that are looked at together for whether anything is better."""
 
@@ -50,7 +47,8 @@ def oracle(
         gains = np.flatnonzero(values[best] > values[winners[first:last] - begin])
         return first + gains, begin + best[gains]
 
-    together = max(1, count // ALONE)
+    # Of many, each changes the score too little to change the choice of another.
+    together = max(1, count // MANY)
     for _ in range(ORACLE_SWEEPS):
         parts = ((n, min(n + AT_ONCE, count)) for n in range(0, count, AT_ONCE))
         if not any(len(better(*part)[0]) for part in parts):

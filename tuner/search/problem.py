@@ -17,6 +17,10 @@ from .stat_table import StatTable
 
 NOTHING: FloatArray = np.empty(0)
 
+MANY = 3000
+"""With more segments than this, the standard error of the score is larger than what is gained by
+scoring, passing, penalising or choosing more finely."""
+
 SPREAD_AT_ONCE = 1 << 16
 """Numbers of which the spread is computed at once."""
 

@@ -319,8 +319,8 @@ def _ties(
         for weight, column in zip(vector, nbest.features.T, strict=True)
     )
     near = np.flatnonzero(scores >= np.repeat(scores[best] - 2 * ROUNDING * largest, lengths))
-    segments = np.searchsorted(nbest.offsets, near, "right") - 1
-    tops = best[segments]
+    of_near = np.searchsorted(nbest.offsets, near, "right") - 1
+    tops = best[of_near]
 
     def sizes(rows: IntArray) -> FloatArray:
         """Return (n,) the sum of the parts of the model scores of rows."""
@@ -334,7 +334,7 @@ def _ties(
     if not is_near.any():
         return
     last = best.copy()
-    last[segments[is_near]] = near[is_near]  # rows rise: the last one stays
+    last[of_near[is_near]] = near[is_near]  # rows rise: the last one stays
     chosen, other = (
         stats.score(metric, rows if segments is None else rows[segments]) for rows in (best, last)
     )

@@ -23,7 +23,7 @@ from .forms import COMMENT, LinesById, TimedWords, cut_at_times, read_form
 
 BYTE_ORDER_MARK = "\ufeff"
 LINKS_LINE = re.compile(r"[ \t]*(?:[0-9]{1,9}-[0-9]{1,9}(?:[ \t]+|$))*")
-_GOLD_LINKS = re.compile(LINKS_LINE.pattern.replace("9}-[", "9}[-?p]["))
+_GOLD_LINKS = re.compile(r"[ \t]*(?:[0-9]{1,9}[-?p][0-9]{1,9}(?:[ \t]+|$))*")
 _ID = re.compile(r"[0-9]{1,9}|(?=[^0-9]*[0-9])(?=.*[^\W0-9]|.*-).+")
 """A word that may be an id."""
 _TRN = re.compile(r"(.*?)\s*\(([^\s()]*[0-9][^\s()]*)\)\s*")
@@ -224,7 +224,8 @@ def with_empty_lines(text: TextFile, first: TextFile) -> TextFile:
     if isinstance(texts[0], TimedWords):  # cut into all segments
         return texts[0]
     there = _in_case_of(*texts)
-    lacking = [name for name in texts[1].ids if name not in set(there.ids)]
+    names = set(there.ids)
+    lacking = [name for name in texts[1].ids if name not in names]
     if lacking:
         number = counted(len(lacking), "segment")
         warn(f"{there}: no line for {number}, counted as empty; the first is '{lacking[0]}'")

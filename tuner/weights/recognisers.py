@@ -17,16 +17,12 @@ _NAMES = (
 
 def _three(weights: FeatureWeights) -> list[tuple[str, float]]:
     """Return name and weight of acoustics, language model and words; nothing without all three."""
-    three = [
-        (name, row[0])
-        for names in _NAMES
-        for name, row in weights.values.items()
-        if name in names and len(row) == 1
-    ]
-    is_whole = len(three) == 3 and all(
-        x in names for (x, _), names in zip(three, _NAMES, strict=True)
-    )
-    return three if is_whole and min(three[0][1], three[1][1]) > 0.0 else []
+    single = {name: row[0] for name, row in weights.values.items() if len(row) == 1}
+    groups = [single.keys() & names for names in _NAMES]
+    if any(len(group) != 1 for group in groups):
+        return []
+    three = [(name, single[name]) for (name,) in groups]
+    return three if min(three[0][1], three[1][1]) > 0.0 else []
 
 
 def in_recognisers_terms(weights: FeatureWeights) -> dict[str, Any]:

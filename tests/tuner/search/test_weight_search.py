@@ -310,7 +310,7 @@ def test_many_segments_choose_at_once_what_they_choose_alone(monkeypatch):
     hits, offsets = rng.integers(0, 7, 900), np.arange(0, 901, 3)
     stats, start = np.column_stack([hits, np.full(900, 7)]), offsets[:-1]
     alone = oracle(stats, offsets, Share(), start)
-    monkeypatch.setattr("portmert.tuner.search.oracle.ALONE", 7)
+    monkeypatch.setattr("portmert.tuner.search.oracle.MANY", 7)
     together = oracle(stats, offsets, Share(), start)
     assert together[0] == alone[0] == hits.reshape(-1, 3).max(axis=1).sum() / 2100
     assert together[1].tolist() == alone[1].tolist()
@@ -570,3 +570,16 @@ def test_weights_that_stand_on_a_tie_are_told():
     optimized = portmert.optimize(lists, "wer", weights=start, constraints=fixed)
     (line,) = [line for line in optimized.warnings if "stand on a tie" in line]
     assert re.search(r"in \d+ of 60 segments hypotheses have equal model scores", line)
+
+
+def test_the_scores_of_a_tie_are_those_of_all_segments():
+    records = [
+        {"id": segment, "text": text, "features": {"score": score, "length": len(text.split())}}
+        for segment, text, score in ((0, "a b", 1), (0, "a z", 2), (1, "c d", 1), (1, "c", 0))
+    ]
+    lists = portmert.Lists.from_records(records, refs=[["a b", "c d"]])
+    start = {"score": 0.0, "length": 1.0}
+    optimized = portmert.optimize(lists, "wer", weights=start, constraints={"fixed": ["score"]})
+    (line,) = [line for line in optimized.warnings if "stand on a tie" in line]
+    assert "in 1 of 2 segments" in line
+    assert "the first in the list is taken (0.00; the last: 25.00)" in line  # 0 and 1 of 4 words

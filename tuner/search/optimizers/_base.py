@@ -24,10 +24,6 @@ from ..metric_scale import rescaled
 from ..problem import TuningProblem
 from ..unseen import Unseen, middle_estimate
 
-MANY = 3000
-"""With more segments than this, the standard error of the score is larger than what is gained by
-scoring, passing or penalising more finely."""
-
 FOLDS = 10
 """Folds of an optimizer that holds no segments out."""
 

@@ -8,9 +8,8 @@ from portmert.metrics._elementary import exp, inner, log, summed
 from ...base.threads import raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..lbfgs import minimise
-from ..problem import TuningProblem, oriented_scores, within_segment_spread
+from ..problem import MANY, TuningProblem, oriented_scores, within_segment_spread
 from . import _linear
-from ._base import MANY
 
 STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003)
 """Weights of half the squared numbers, of which held-out segments choose one; the strongest first,

@@ -19,10 +19,10 @@ from ...base import streams
 from ...base.threads import each, raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..constraints import Bounds
-from ..problem import TuningProblem, oriented_scores, within_segment_spread
+from ..problem import MANY, TuningProblem, oriented_scores, within_segment_spread
 from ..unseen import DrawnGroups, held_out_estimate, segment_samples
 from . import _linear, kbmira
-from ._base import MANY, Optimizer, SearchResult
+from ._base import Optimizer, SearchResult
 from ._likelihood import Likelihood, are_outcomes
 from ._mixtures import SHARES, blends_of, choose_mixture
 from .coordinate import Coordinate
@@ -33,9 +33,6 @@ SCALES = (1.0, 2.0, 4.0)
 
 L2 = 1e-5
 """Weight of half the squared numbers in minimum risk, see `min-risk`."""
-
-ENOUGH = MANY
-"""Segments from which it is enough to learn with each fold held out."""
 
 MOST_CLIMBED = 100
 """The largest number of features with which there is a climb."""
@@ -94,7 +91,7 @@ class _Split:
         self.fold_of, self.seed = fold_of, seed
         self.is_out = [fold_of == fold for fold in range(fold_of.max() + 1)]
         count = len(self.is_out)
-        taught = min(count - 1, math.ceil(ENOUGH * count / len(fold_of)))
+        taught = min(count - 1, math.ceil(MANY * count / len(fold_of)))
         self.taught_by = [
             {(fold + step) % count for step in range(1, taught + 1)} for fold in range(count)
         ]
@@ -261,8 +258,8 @@ class Bagged(Optimizer):
         return blends, each(learn, len(split.is_out))
 
     def _passes(self, segments: int) -> int:
-        """Return how often MIRA passes over segments: as many steps as with `ENOUGH` of them."""
-        return min(self.epochs, math.ceil(self.epochs * ENOUGH / max(segments, 1)))
+        """Return how often MIRA passes over segments: as many steps as with `MANY` of them."""
+        return min(self.epochs, math.ceil(self.epochs * MANY / max(segments, 1)))
 
     def _third_learner(self, problem: TuningProblem) -> Literal["likelihood", "climb", ""]:
         """Return what learns beside MIRA and minimum risk.

@@ -11,11 +11,11 @@ from portmert.metrics._base import FloatArray, IntArray
 
 from ...base.threads import raise_if_cancelled
 from ..constraints import Bounds
-from ..problem import TuningProblem, within_segment_spread
+from ..problem import MANY, TuningProblem, within_segment_spread
 from . import _linear
 from . import _mira_kernels as kernels
 from ._background_scores import background_scores, scores_with_background
-from ._base import MANY, Optimizer, SearchResult
+from ._base import Optimizer, SearchResult
 
 BLOCK = 10
 """Number of segments that are scored with the same background."""

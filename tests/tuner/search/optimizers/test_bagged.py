@@ -45,9 +45,9 @@ def test_what_is_learnt_holds_on_other_segments():
     assert other.score(found) > other.score(TRUTH) - 0.02
 
 
-@pytest.mark.parametrize("enough", [bagged.ENOUGH, 20])
+@pytest.mark.parametrize("enough", [bagged.MANY, 20])
 def test_the_estimate_is_that_of_other_segments_within_its_error(enough, monkeypatch):
-    monkeypatch.setattr(bagged, "ENOUGH", enough)
+    monkeypatch.setattr(bagged, "MANY", enough)
     other = noisy_problem(0, segments=4000)
     off, errors = [], []
     for seed in range(1, 21):
@@ -62,7 +62,7 @@ def test_the_estimate_is_that_of_other_segments_within_its_error(enough, monkeyp
 
 def taught(segments, enough, monkeypatch):
     """Which folds each of ten searches learns from."""
-    monkeypatch.setattr(bagged, "ENOUGH", enough)
+    monkeypatch.setattr(bagged, "MANY", enough)
     problem = noisy_problem(1, segments=segments, per_segment=2)
     bounds = Bounds(np.full(4, -np.inf), np.full(4, np.inf))
     return bagged._Split(problem, START, bounds, np.arange(segments) % 10, 1).taught_by
@@ -82,7 +82,7 @@ def test_parts_of_many_segments_teach_together_what_all_of_them_teach(per_segmen
     problem = noisy_problem(1, segments=300, per_segment=per_segment)
     other = noisy_problem(2, segments=2000)
     whole = Bagged().optimize(problem, [START])
-    monkeypatch.setattr(bagged, "ENOUGH", 60)
+    monkeypatch.setattr(bagged, "MANY", 60)
     parts = Bagged().optimize(problem, [START])
     assert parts.weights.tolist() != whole.weights.tolist()
     assert abs(other.score(parts.weights) - other.score(whole.weights)) < 0.01
