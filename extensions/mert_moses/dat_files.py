@@ -73,7 +73,8 @@ def read_dat(
         )
     merger, firsts = Merger(), list[_DatFile]()
     for file, score_file in _read_pairs(features, scores, may_lack=may_lack):
-        firsts = firsts or [replace(part, table=part.table[:0]) for part in (file, score_file)]
+        if not firsts:  # a view would keep the numbers of the first pair
+            firsts = [replace(x, table=x.table[:0].copy()) for x in (file, score_file)]
         first, first_scores = firsts
         names, columns = _grouped(first.names)
         table = np.ascontiguousarray(file.table[:, _column_order(first, file, columns)])

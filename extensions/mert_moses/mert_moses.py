@@ -203,8 +203,9 @@ class _StepLists(MergedLists):
         steps = self.used(number)
         if self._merged is None or self._merged[0] != steps:
             self._merged = steps, self._merge(steps)
+            statistics_in(self._merged[1], self.metric)  # raises if they are no counts
         lists = self._merged[1]
-        return lists, StatTable(statistics_in(lists, self.metric))
+        return lists, StatTable(lists.counted.rows)
 
     def counts(self, number: int) -> tuple[int, int, float]:
         """Return how many hypotheses a step uses, how many its own list added, and of its outputs.

@@ -505,8 +505,8 @@ class Lists:
 
         They are columns, were joined by ids, or segments may have been left out.
         """
-        named = [*text_files(self.refs, "references"), *([self.source] if self.source else [])]
-        has_columns = any(file_key(name)[1] for name in named if isinstance(name, Path | str))
+        sides = [*text_files(self.refs, "references"), *([self.source] if self.source else [])]
+        has_columns = any(file_key(side)[1] for side in sides if isinstance(side, Path | str))
         is_cut = self.is_in_memory or self.may_lack or has_columns
         return is_cut or (self.nbest.beside is not None and self.nbest.beside.ids is not None)
 
@@ -610,7 +610,7 @@ class Lists:
         nbest = self._merged(vocabulary, None if free else len(references or ()), names)
         nbest = self._with_features(sides.matched(nbest, references, names), self.features)
         if self.missing is not None and self.may_lack:
-            nbest, _ = settled(nbest, self.missing, self.wanted)
+            nbest = settled(nbest, self.missing, self.wanted)
         if nbest.beside is not None and nbest.beside.source_lengths is not None:
             check.check_links(nbest, nbest.beside.source_lengths)
         return nbest
@@ -679,7 +679,7 @@ class Lists:
             return self
         with collected_warnings() as said:
             if self.missing is not None and self.may_lack:
-                nbest, _ = settled(nbest, self.missing)
+                nbest = settled(nbest, self.missing)
         scored = self._with(nbest)
         scored.__dict__["_said"].update(said)
         scored.__dict__["_said"].left_out.update(said.left_out)

@@ -339,22 +339,22 @@ def with_graph_strings(
     for _ in range(MOST_SEARCHES if lists.strings is not None and lists.strings.around else 0):
         with unsaid(), read_dev_lists(lists, metric, search) as dev:
             weights = _searched(dev, step).weights
-        more = lists.under([weights])
+        with_best = lists.under([weights])
         scores, best = (
             np.maximum.reduceat(model_scores(each.nbest, weights), each.nbest.offsets[:-1])
-            for each in (lists, more)
+            for each in (lists, with_best)
         )
-        new = len(more.nbest.features) - len(lists.nbest.features)
+        added = len(with_best.nbest.features) - len(lists.nbest.features)
         if not (best > scores + ROUNDING * np.abs(best)).any():
             break
-        lists = more
-        notice(f"{counted(new, 'new hypothesis')} in the search graphs")
+        lists = with_best
+        notice(f"{counted(added, 'new hypothesis')} in the search graphs")
     return lists
 
 
 def _searched(dev: DevLists, step: float | None = None) -> Optimized:
     """Search, and with a step take the best of the nearest weights that a recogniser can have."""
-    found = find_weights_and_alpha(
+    optimized = find_weights_and_alpha(
         dev.nbest,
         dev.stats,
         dev.metric,
@@ -363,19 +363,18 @@ def _searched(dev: DevLists, step: float | None = None) -> Optimized:
         start_alpha=dev.start_alpha,
     )
     if step is None:
-        return found
-
-    def score(weights: FeatureWeights) -> float:
-        return float(dev.metric.score(dev.total(weights, found.length_penalty or 0.0)))
-
-    rounded = max(in_steps(found.weights, step), key=lambda x: oriented(dev.metric, score(x)))
-    terms = in_recognisers_terms(rounded)
+        return optimized
+    alpha = optimized.length_penalty or 0.0
+    choices = [optimized.weights, *in_steps(optimized.weights, step)]
+    scores = [float(dev.metric.score(dev.total(weights, alpha))) for weights in choices]
+    best = max(range(1, len(choices)), key=lambda n: oriented(dev.metric, scores[n]))
+    terms = in_recognisers_terms(choices[best])
     notice(
         f"LMWT {terms['lm_weight']:.0f}, penalty {terms['insertion_penalty']:.4g}: "
-        f"{dev.metric.display.labelled(dev.metric.name())} {dev.metric.shown(score(rounded))} "
-        f"({dev.metric.shown(score(found.weights))} before rounding)"
+        f"{dev.metric.display.labelled(dev.metric.name())} {dev.metric.shown(scores[best])} "
+        f"({dev.metric.shown(scores[0])} before rounding)"
     )
-    return replace(found, weights=rounded)
+    return replace(optimized, weights=choices[best])
 
 
 def _check_lists(
@@ -502,8 +501,8 @@ def optimize(
     begin, how = time.perf_counter(), Search.of(search)
     dev_lists = as_lists(lists)
     tuned_metric = registry.metric(dev_lists.metric_of(metric))
-    others = [registry.metric(dev_lists.metric_of(judge)) for judge in also]
-    judges = list({judge.signature: judge for judge in others}.values())
+    also_metrics = [registry.metric(dev_lists.metric_of(judge)) for judge in also]
+    judges = list({judge.signature: judge for judge in also_metrics}.values())
     remind(tuned_metric, also)
     with using(progress=progress):
         dev_lists = with_graph_strings(dev_lists, tuned_metric, how, penalty_step)

@@ -26,7 +26,7 @@ from ..base.options import written_files
 from ..base.tables import Table, preformatted
 from ..base.warn import notice, notices_once, warn, warn_of
 from ..components import registry
-from ..components.external import Outcome, Scores, with_outcomes
+from ..components.external import Outcome, Scores
 from ..components.registry import MetricLike
 from ..evaluation.comparison.choices import (
     EQUAL,
@@ -401,7 +401,7 @@ Judges = Mapping[str, Outcome | Scores]
 def _statistics(test: NBest, metric: Outcome | Scores) -> FloatArray:
     """Return the (H, 2) statistics of the test lists."""
     name = metric.key if isinstance(metric, Outcome) else metric.signature
-    values = with_outcomes(test, [metric], drop=False).outcomes[name]
+    values = test.outcomes[name]
     return np.column_stack([values, np.ones(len(values))])
 
 

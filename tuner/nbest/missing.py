@@ -58,10 +58,8 @@ def filled(
     return table
 
 
-def settled(
-    nbest: NBest, rule: Missing, wanted: Sequence[str] | None = None
-) -> tuple[NBest, IntArray]:
-    """Return lists in which nothing is missing, and (S,) the numbers of the segments left.
+def settled(nbest: NBest, rule: Missing, wanted: Sequence[str] | None = None) -> NBest:
+    """Return lists in which nothing is missing.
 
     Outcomes and texts are never imputed: such hypotheses are left out.
 
@@ -88,7 +86,7 @@ def settled(
         lacks["a statistic"] = np.isnan(nbest.statistics.rows.sum(axis=1))
     is_out = np.any([*lacks.values()], axis=0)
     if not is_out.any():
-        return nbest, np.arange(len(nbest))
+        return nbest
     if rule == "segment":
         is_out = np.isin(segments, segments[is_out])
     if is_out.all():
@@ -106,7 +104,7 @@ def settled(
         f"{', '.join(counts)}{of_segments}",
         left_out=len(gone),
     )
-    return kept, left
+    return kept
 
 
 def _imputed(nbest: NBest, wanted: Sequence[str] | None) -> NBest:

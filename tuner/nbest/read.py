@@ -132,7 +132,7 @@ def _kind(nbest: NBest) -> tuple[int, str, int, bool]:
 
 def _arrays_of(nbest: NBest, where: str) -> ListArrays:
     """Return a list as the merger takes it."""
-    features = np.ascontiguousarray(nbest.features) + 0.0  # no -0.0
+    features = np.add(nbest.features, 0.0, order="C")  # no -0.0
     tokens = flat(nbest.texts.tokens)
     rows = empty_rows(len(features), features=0, stats=0)._replace(
         segments=nbest.segment_of_row,
@@ -153,6 +153,6 @@ def _arrays_of(nbest: NBest, where: str) -> ListArrays:
         )
     sparse_names = () if nbest.sparse is None else nbest.sparse.names
     if nbest.statistics is not None:
-        rows = rows._replace(stats=np.ascontiguousarray(nbest.statistics.rows) + 0.0)
+        rows = rows._replace(stats=np.add(nbest.statistics.rows, 0.0, order="C"))
     has_links = nbest.texts.links is not None
     return ListArrays(rows, nbest.feature_names, sparse_names, has_links, where)

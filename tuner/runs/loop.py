@@ -259,6 +259,10 @@ class Loop(ABC, Generic[Lists]):
         as good. They are tried once. Lists of a start that nobody would choose are so alike that a
         search among them goes nowhere, or far too far.
         """
+        is_first = number == 1 and self.optimizer.holds_out
+        learnt, before = map(self.metric.oriented, (result.score, result.start_score))
+        if not is_first and learnt > before:
+            return None
         names, least = lists[0].feature_names, self.tune.min_weight_change
         equal = equal_weights_but(result.weights, fixed_places(names, setup.constraints))
         equal = setup.constraints.allowed(equal, equal.names)
@@ -269,10 +273,7 @@ class Loop(ABC, Generic[Lists]):
             stats_of_best(*lists, weights, self.tuned) for weights in (equal, result.weights)
         ]
         gain, error = gain_of(self.metric, tables, setup.seed)
-        if number == 1 and self.optimizer.holds_out:
-            return equal if gain <= CLEARLY_BETTER * error else None
-        is_learnt = self.metric.oriented(result.score) > self.metric.oriented(result.start_score)
-        return equal if gain <= 0 and not is_learnt else None
+        return equal if gain <= (CLEARLY_BETTER * error if is_first else 0.0) else None
 
     def _steps(self, count: int) -> Steps:
         """Return the first steps; those before the last decoding may have been too short."""
