@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -165,10 +165,12 @@ def _means(parts: Sequence[evaluation.MetaEvaluation]) -> tuple[dict[str, Estima
 
 def _mean_differences(parts: Sequence[evaluation.MetaEvaluation]) -> Differences:
     """Return the differences of means over test sets, tested by the errors of the sets."""
-    level, differences = parts[0].resampling.level, dict[tuple[int, int], Any]()
-    by_measure: dict[str, dict[tuple[int, int], MetricDifference]] = {}
-    for pair, of_pair in _of_all([part.differences for part in parts]).items():
-        differences[pair] = {}
+    level, by_measure = (
+        parts[0].resampling.level,
+        dict[str, dict[tuple[int, int], MetricDifference]](),
+    )
+    pairs = _of_all([part.differences for part in parts])
+    for pair, of_pair in pairs.items():
         for name, each in _of_all(of_pair).items():
             value = float(np.mean([x.value for x in each]))
             error, degrees = measures.joined_errors(
@@ -180,6 +182,7 @@ def _mean_differences(parts: Sequence[evaluation.MetaEvaluation]) -> Differences
                 p = t_test(value, error, degrees)
             tested = MetricDifference(value, low, high, p, 1.0, error or None, degrees)
             by_measure.setdefault(name, {})[pair] = tested
+    differences: Differences = {pair: {} for pair in pairs}
     for name, row in by_measure.items():
         for pair, difference in measures.corrected(row).items():
             differences[pair][name] = difference

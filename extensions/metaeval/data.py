@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from portmert.metrics._base import Batch, FloatArray, IntArray, Metric
 from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.base.variation import TIE
 from portmert.tuner.evaluation.comparison.systems import FEWEST_GROUPS
 from portmert.tuner.texts.corpus import with_references
 from portmert.tuner.texts.groups import Groups
@@ -29,7 +30,6 @@ from portmert.tuner.texts.statistics import compute_stats, finite_scores
 from .correlation import Pairs, rounded
 from .human_scores import HumanScores, Judgments, OfSystems, Partition
 
-_ROUNDING = 1e-12
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
 """What else there might have been, for intervals."""
@@ -266,7 +266,7 @@ class MetricScores:
         """
         total = self.stats.sum(axis=0)
         others = total - self.stats
-        others[np.abs(others) <= _ROUNDING * np.abs(total)] = 0.0  # rounding errors of sums
+        others[np.abs(others) <= TIE * np.abs(total)] = 0.0  # rounding errors of sums
         without = self.oriented(others) if len(others) > 1 else self.system_scores[np.newaxis]
         added = (len(others) - 1) * (self.system_scores - without)
         return np.asarray(added - added.mean(axis=0) + self.system_scores)

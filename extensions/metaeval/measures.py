@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
+from portmert.tuner.base.variation import TIE
 from portmert.tuner.evaluation.significance import (
     Resampling,
     holm,
@@ -35,8 +36,6 @@ from portmert.tuner.texts.groups import Groups
 from .correlation import VARIANTS, Pairs, from_sums, pearson, rounded, spearman
 from .data import Judged, MetricScores, Points
 
-_ROUNDING = 1e-12
-"""Scores that differ by less are equal; a variance of standardised scores below this is 0."""
 _OF_RANKS = ("system.spearman", "system.pairwise")
 _SHARES = ("pairwise", "soft", "consistency", "acc_eq", "king", "orange")
 """Beginnings of measures that are from 0 to 1; the others are from -1 to 1."""
@@ -84,7 +83,7 @@ class Measure(Metric):
             xy, xx, yy = x[5] - x[1] * x[2] / n, x[3] - x[1] ** 2 / n, x[4] - x[2] ** 2 / n
         else:
             n, xy, xx, yy = x
-        least = _ROUNDING * n
+        least = TIE * n
         return from_sums(xy, np.where(xx > least, xx, 0.0), np.where(yy > least, yy, 0.0))
 
     def score(self, stats: FloatArray) -> FloatArray:
@@ -129,7 +128,7 @@ def _system_rows(data: Judged, scores: MetricScores) -> FloatArray:
     """Return (S, 3 M): what segments add to each corpus, and people's two sums of each system."""
     added = scores.contributions
     mean, spread = added.mean(), added.std()
-    scale = spread if spread > _ROUNDING * max(1.0, abs(mean)) else np.inf
+    scale = spread if spread > TIE * max(1.0, abs(mean)) else np.inf
     sides = (added - mean) / scale / len(added), *np.moveaxis(data.system_sums, -1, 0)
     return np.concatenate(sides, axis=1)
 
@@ -161,7 +160,7 @@ def correct_pairs(pairs: Pairs, scores: FloatArray, epsilon: float) -> FloatArra
     """
     difference = scores[:, pairs.first] - scores[:, pairs.second]
     return np.where(
-        np.abs(difference) <= max(epsilon, _ROUNDING),
+        np.abs(difference) <= max(epsilon, TIE),
         pairs.tied,
         np.where(difference > 0, pairs.better, pairs.worse),
     )
@@ -195,9 +194,9 @@ def pearson_rows(blocks: Sequence[tuple[Points, FloatArray]]) -> Rows:
         return {name: rows[name] for name in ("pearson", "pearson_weighted")}
     # Scores without the means of rows have a scale of their own.
     n, _, squares, of_people = rows["pearson_mean_removed"].sum(axis=0)
-    if min(squares, of_people) <= _ROUNDING * n:  # no row has a correlation
+    if min(squares, of_people) <= TIE * n:  # no row has a correlation
         rows["pearson_by_item"] *= 0.0
-    if squares > _ROUNDING * n:
+    if squares > TIE * n:
         scale = np.array([1.0, (n / squares) ** 0.5, n / squares, 1.0])
         for name in ("pearson_mean_removed", "pearson_mean_removed_weighted", "pearson_deltas"):
             rows[name] = rows[name] * scale
@@ -212,7 +211,7 @@ def _scale(
     mean = float(np.average(flat, weights=of_flat))
     variance = (float((of_flat * (flat - mean) ** 2).sum()) + within) / float(of_flat.sum())
     spread = variance**0.5
-    return mean, spread if spread > _ROUNDING * max(1.0, abs(mean)) else np.inf
+    return mean, spread if spread > TIE * max(1.0, abs(mean)) else np.inf
 
 
 def _pearson_rows(points: Points, x: FloatArray) -> Rows:
@@ -254,9 +253,9 @@ def in_rows(
         np.where(counts > 0, side - (counts * side).sum(axis=1, keepdims=True) / judged, 0.0)
         for side in (x, points.human)
     )
-    varies = np.abs(x).max(axis=1) > _ROUNDING  # rounding errors are no difference
+    varies = np.abs(x).max(axis=1) > TIE  # rounding errors are no difference
     in_yy = (counts * y**2 + points.within).sum(axis=1)
-    in_yy = np.where(in_yy > _ROUNDING**2, in_yy, 0.0)
+    in_yy = np.where(in_yy > TIE**2, in_yy, 0.0)
     in_xx = np.where(varies, (counts * x**2).sum(axis=1), 0.0)
     return n, np.where(varies, (counts * x * y).sum(axis=1), 0.0), in_xx, in_yy
 
@@ -294,11 +293,11 @@ def estimated(
     if np.isnan(value):
         return Estimate(None)
     error, degrees = joined_errors(errors)
-    if error <= _ROUNDING:
+    if error <= TIE:
         return Estimate(value, degrees=degrees if errors else None)
     if measure.partition(".")[2].startswith(_SHARES):
         low, high = np.clip(t_interval(value, error, degrees, level), 0.0, 1.0)
-    elif abs(value) < 1 - _ROUNDING:
+    elif abs(value) < 1 - TIE:
         of_z = t_interval(np.arctanh(value), error / (1 - value**2), degrees, level)
         low, high = np.tanh(of_z)
     else:
@@ -309,7 +308,7 @@ def estimated(
 def joined_errors(errors: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the error of a sum of independent parts, and its degrees of freedom."""
     variance = sum(error**2 for error, _ in errors)
-    if variance <= _ROUNDING**2:
+    if variance <= TIE**2:
         return 0.0, 1.0
     return variance**0.5, variance**2 / sum(error**4 / free for error, free in errors)
 

@@ -96,6 +96,7 @@ def test_numbers_are_scored_as_compare_shows_them(tmp_path, monkeypatch):
     (score,) = json.loads(run("score", "--metric", "scores:run.jsonl#acc", *named).stdout)[
         "scores"
     ]
+    assert score["metric"] == "acc"
     groups = ["--groups", "run.jsonl#doc", "--json"]
     (row,) = json.loads(run("compare", "a=run.jsonl#acc", *groups).stdout)["scores"]
     assert [score[x] for x in ("score", "low", "high")] == [

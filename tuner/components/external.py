@@ -144,11 +144,14 @@ class Function(MeanOfScores):
         return np.column_stack([values, np.ones(len(values))])
 
 
-class _NameOfColumn:
-    """The name of an outcome is its column's; without one it is that of the class."""
+@dataclass(frozen=True)
+class NameOf:
+    """The name of a metric of outcomes is its attribute; the name of the class is `outcome`."""
 
-    def __get__(self, outcome: Outcome | None, _: type[Outcome]) -> Callable[[], str]:
-        return lambda: "outcome" if outcome is None else outcome.column
+    attribute: str
+
+    def __get__(self, metric: Metric | None, _: type[Metric]) -> Callable[[], str]:
+        return lambda: "outcome" if metric is None else str(getattr(metric, self.attribute))
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ class Outcome(MeanOfScores):
 
     column: str
 
-    name = _NameOfColumn()  # pyright: ignore[reportAssignmentType]
+    name = NameOf("column")  # pyright: ignore[reportAssignmentType]
     source: ClassVar[str] = "whoever judged the hypotheses"
     reads_references: ClassVar[bool] = False
     of_lists: ClassVar[bool] = True

@@ -25,7 +25,7 @@ from ...base.files import called, each_line, read_lines
 from ...base.frames import Frame, is_frame
 from ...base.numbers import FINITE, bounded, parse_finite
 from ...base.warn import warn
-from ...components.external import MeanOfScores
+from ...components.external import MeanOfScores, NameOf
 from ...nbest.feature_files import read_numbers
 from ...texts.groups import numbered
 
@@ -354,6 +354,7 @@ class OutcomeMetric(MeanOfScores):
     better: str = "higher"
     percent: bool = False
 
+    name = NameOf("label")  # pyright: ignore[reportAssignmentType]
     source: ClassVar[str] = "the program that made the scores"
     reads_references: ClassVar[bool] = False
 
