@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import portmert
 from portmert.tuner.api.tuning import TunedDecoder
-from portmert.tuner.base.errors import InputError, StateError, counted
 from portmert.tuner.base.files import make_folder, read_lines, shipped, write_text
 from portmert.tuner.base.warn import notice
 from portmert.tuner.evaluation.report import Report
@@ -69,24 +68,13 @@ def run_demo(
 
 
 def _make_corpus(corpus: Path, sizes: Mapping[str, int], *, fresh: bool) -> None:
-    """Write the bitext, unless it is there; StateError if one of another size is."""
-    for name, size in () if fresh else sizes.items():
-        path = corpus / f"{name}.src"
-        if path.exists() and (count := len(read_lines(path))) != size:
-            raise StateError(
-                f"{path}: holds {counted(count, 'sentence')}, but {size} are asked for; name "
-                f"another folder, or give --fresh to start over"
-            )
+    """Write the bitext, unless it is there."""
     paths = {(part, side): corpus / f"{part}.{side}" for part in sizes for side in SIDES}
     if not fresh and all(path.exists() for path in paths.values()):
         return
     texts = {}
     for (part, side), path in paths.items():
         lines = read_lines(shipped(f"configs/tanaka/{part}.{SIDES[side]}{PACKED.get(part, '')}"))
-        if sizes[part] > len(lines):
-            raise InputError(
-                f"{part} {sizes[part]}: the demo has {len(lines)} sentence pairs; ask for fewer"
-            )
         texts[path] = "".join(f"{line}\n" for line in lines[: sizes[part]])
     numbers = " + ".join(map(str, sizes.values()))
     notice(f"writing a bitext of {numbers} sentence pairs into {corpus}")

@@ -25,7 +25,6 @@ DARK = {
     INK: "#e8e6e1", SOFT: "#a3a6ad", RULE: "#31353d", **dict(COLOURS),
     TONES["better"]: "#5fc57a", TONES["worse"]: "#f58484",
 }  # fmt: skip
-DASHES = ("-", "--", ":", "-.")
 WIDTH = 6.4
 """Inches. Panels stand below each other: a phone shows them as wide as its screen."""
 MOST_IN_A_ROW = 6
@@ -154,11 +153,11 @@ def _draw_lines(axes: Any, chart: Chart, choice: ChartChoice) -> None:
         if not points:
             continue
         x, y = zip(*points, strict=True)
-        colour, dash = _colour(series), DASHES[series.dash % len(DASHES)]
+        colour = _colour(series)
         if chart.kind == "scatter":
             axes.plot(x, y, "o", color=colour, markersize=4)
         else:
-            axes.plot(x, y, marker=".", linewidth=1.6, color=colour, linestyle=dash)
+            axes.plot(x, y, marker=".", linewidth=1.6, color=colour)
         if series.low and series.high and None not in (*series.low, *series.high):
             low, high = (
                 [unit * end for end in bound if end is not None]

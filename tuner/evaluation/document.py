@@ -53,8 +53,8 @@ class Series:
         The position of each value on the horizontal axis; of bars, the choice's categories.
     low, high
         The ends of the intervals of the values.
-    colour, dash
-        Numbers of a colour and of a dash pattern.
+    colour
+        Number of a colour.
     tones
         `better`, `worse` or `neither` of each value: points have these colours instead.
     """
@@ -65,7 +65,6 @@ class Series:
     low: Sequence[float | None] = ()
     high: Sequence[float | None] = ()
     colour: int = 0
-    dash: int = 0
     tones: Sequence[str] = ()
 
 
@@ -95,7 +94,8 @@ class Chart(Block):
     Parameters
     ----------
     kind
-        `bars` and `intervals` (dots) are horizontal; `lines` and `scatter` connect or mark points.
+        `bars` and `intervals` (dots) are horizontal; `scatter` and, in files alone, `lines` mark
+        or connect points.
     x, y
         The names of the axes.
     """

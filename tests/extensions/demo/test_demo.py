@@ -17,9 +17,9 @@ SMALL = [
 ]  # fmt: skip
 
 
-def demo(folder, *options, status=0, sizes=SIZES):
+def demo(folder, *options, status=0):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(demo_run.run_demo.__kwdefaults__, "sizes", sizes)
+        patch.setitem(demo_run.run_demo.__kwdefaults__, "sizes", SIZES)
         return run("demo", "--out", folder, *SMALL, *options, status=status)
 
 
@@ -59,27 +59,11 @@ def test_demo_runs_are_what_tune_makes_of_their_configs(finished):
     assert products(folder) == before
 
 
-def test_demo_of_another_size_is_refused_before_anything_is_written(finished):
-    folder, _ = finished
-    before = products(folder)
-    result = demo(folder, status=1, sizes={**SIZES, "dev": 13})
-    assert "dev.src: holds 12 sentences, but 13 are asked for; name another folder, or give " in (
-        result.stderr
-    )
-    assert products(folder) == before
-
-
 def test_demo_refuses_a_wrong_key_before_it_tunes_anything(tmp_path):
     for wrong in ("nonsense", "tune.nonsense=1"):
         result = demo(tmp_path / "run", f"--set={wrong}", status=1)
         assert "nonsense" in result.stderr.splitlines()[-1]
         assert result.stdout == ""
-
-
-def test_demo_of_more_pairs_than_are_shipped_is_refused(tmp_path):
-    result = demo(tmp_path / "run", status=1, sizes={**SIZES, "dev": 301})
-    assert "dev 301: the demo has 300 sentence pairs; ask for fewer" in result.stderr
-    assert not (tmp_path / "run" / "corpus").exists()
 
 
 def test_no_sentence_to_tune_or_test_on_is_in_the_training_text():

@@ -206,6 +206,46 @@ def test_the_theme_follows_the_switch_and_stays(shown):
     assert console(driver) == []
 
 
+def test_a_chart_changes_walks_by_keys_and_hides_its_series(shown):
+    driver = shown(document(1))
+    figure = "#chart-by-length"
+    chart = f"Chart.getChart(document.querySelector('{figure} canvas'))"
+
+    def of_chart(value):
+        return driver.execute_script(f"return {chart}.{value}")
+
+    first_value = "data.datasets[0].data[0]"
+    before = of_chart(first_value)
+    driver.execute_script(
+        f"const select = document.querySelector('{figure} select');"
+        "select.value = 1; select.dispatchEvent(new Event('change'))"
+    )
+    assert of_chart(first_value) != before
+
+    def press(key):
+        """Return the series and the place that a key leads to."""
+        driver.execute_script(
+            f"document.querySelector('{figure} canvas').dispatchEvent("
+            "new KeyboardEvent('keydown', { key: arguments[0] }))",
+            key,
+        )
+        return of_chart("getActiveElements().map(e => [e.datasetIndex, e.index])")
+
+    walk = [press(key) for key in ("ArrowDown",) * 4 + ("ArrowUp",)]
+    assert walk == [[[0, 0]], [[0, 1]], [[0, 2]], [[1, 0]], [[0, 2]]]
+    assert of_chart("tooltip.opacity") > 0
+
+    names = f"[...document.querySelectorAll('{figure} .legend button')]"
+    texts = driver.execute_script(f"return {names}.map(button => button.textContent)")
+    assert texts == ["bleu", "port"]
+    for pressed, visible in (("false", 1), ("true", 2)):
+        click(driver, f"{figure} .legend button:nth-child(2)")
+        assert of_chart("getVisibleDatasetCount()") == visible
+        assert driver.execute_script(f"return {names}[1].ariaPressed") == pressed
+        if visible == 1:  # keys pass over what is hidden
+            assert press("ArrowDown") == [[0, 0]]
+
+
 def test_everything_that_acts_is_reached_by_the_keyboard(shown):
     driver = shown(document(3))
     outside = driver.execute_script(

@@ -1,7 +1,6 @@
 // Charts: `Chart` of document.py, drawn by Chart.js in the colours of the theme.
 
 const drawn = new Map();
-const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
 
 const number = (value, chart) =>
   value === null ? "" : chart.in_percent ? (100 * value).toFixed(2) : shortNumber(value);
@@ -72,7 +71,7 @@ const marker = {
 /** Names the series under a chart, however many, each a button that hides it or shows it again. */
 function fillLegend(figure, plot, choice) {
   const names = choice.series.length < 2 ? [] : choice.series.map((series, index) => {
-    const line = make("span", { class: `line dash${series.dash % DASHES.length}` });
+    const line = make("span", { class: "line" });
     const button = make("button", { type: "button", class: `s${series.colour % SYSTEM_COLOURS}`, "aria-pressed": "true" },
       line, make("bdi", {}, series.name));
     button.addEventListener("click", () => {
@@ -105,10 +104,8 @@ function dataset(series, chart) {
     };
   }
   return {
-    ...common, type: "line", parsing: false,
-    data: series.x.map((x, i) => ({ x, y: series.values[i] })), spanGaps: false,
-    showLine: chart.kind !== "scatter",
-    borderWidth: 2, borderDash: DASHES[series.dash % DASHES.length],
+    ...common, type: "scatter", parsing: false,
+    data: series.x.map((x, i) => ({ x, y: series.values[i] })),
     pointRadius: series.x.length > 100 ? 2 : 3, pointHoverRadius: 5,
   };
 }
@@ -163,7 +160,7 @@ function options(choice, chart) {
   return {
     animation: false, responsive: true, maintainAspectRatio: false, normalized: true,
     indexAxis: sideways ? "y" : "x",
-    interaction: { mode: sideways ? "index" : "nearest", axis: chart.kind === "scatter" ? "xy" : sideways ? "y" : "x", intersect: false },
+    interaction: { mode: sideways ? "index" : "nearest", axis: sideways ? "y" : "xy", intersect: false },
     scales: { x, y },
     plugins: {
       legend: { display: false },  // `fillLegend` writes it
