@@ -103,13 +103,14 @@ def test_options_have_a_lowest_value():
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_value_is_found_again_from_scratch(name, monkeypatch):
     problem, lines = random_problem(), []
-    search = LineSearch.best_point
+    for method in ("best_point", "surface"):
+        search = getattr(LineSearch, method)
 
-    def spy(*given):
-        lines.append(given)
-        return search(*given)
+        def spy(*given, search=search):
+            lines.append(given)
+            return search(*given)
 
-    monkeypatch.setattr(LineSearch, "best_point", spy)
+        monkeypatch.setattr(LineSearch, method, spy)
     outcome = build(name).optimize(problem, START, seed=3)
     assert outcome.objective == pytest.approx(problem.score(outcome.weights), abs=1e-12)
     assert outcome.objective in outcome.restarts

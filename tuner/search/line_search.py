@@ -138,6 +138,21 @@ class LineSearch:
             )
         return LinePoint(*kernels.best_interval(steps, values, TIE, outer, narrow))
 
+    def surface(
+        self, weights: FloatArray, columns: IntArray, direction: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the oriented score along a line as a step function.
+
+        Returns
+        -------
+        steps : (B + 2,) float64
+            Ends of the intervals, rising.
+        scores : (B + 1,) float64
+            Oriented score in each interval.
+        """
+        window, _ = self._window(weights, columns, direction, None)
+        return self._surface(self.problem.model_scores(weights), columns, direction, window)
+
     def _choose_with_prior(
         self,
         weights: FloatArray,

@@ -67,13 +67,6 @@ def best_point(problem, weights, columns, direction, **options):
     )
 
 
-def surface(problem, weights, columns, direction):
-    """Return the ends of the intervals along a line, and the score in each."""
-    search = free(problem)
-    window, _ = search._window(weights, columns, direction, None)
-    return search._surface(problem.model_scores(weights), columns, direction, window)
-
-
 def test_search_goes_to_the_middle_of_the_best_interval():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [1, 1], [0, 1]])
     point = best_point(problem, [1, 0], [1], [1])
@@ -170,10 +163,10 @@ def test_search_finds_what_exhaustive_rescoring_finds(drawn):
     columns = np.flatnonzero(direction)
     point = best_point(problem, weights, columns, np.array(direction)[columns])
     table = np.array(stats, dtype=float)
-    intervals = slow.line_surface(
+    surface = slow.line_surface(
         matrix, offsets, weights, direction, table, lambda x: x[0] / x[1], -100, 100
     )
-    assert point.objective == pytest.approx(max(score for _, _, score in intervals), abs=1e-12)
+    assert point.objective == pytest.approx(max(score for _, _, score in surface), abs=1e-12)
     # The certificate: rescored from scratch at the step returned, exactly.
     there = [
         Fraction(w) + Fraction(point.step) * d for w, d in zip(weights, direction, strict=True)
@@ -224,7 +217,7 @@ def test_lazy_statistics_give_the_same_point_and_are_asked_for_winners_only():
 
 def test_surface_is_the_step_function():
     problem = problem_of(**TWO, stats=[[0, 1], [1, 1], [1, 1], [0, 1]])
-    steps, values = surface(problem, np.array([1.0, 0.0]), np.array([1]), np.ones(1))
+    steps, values = free(problem).surface(np.array([1.0, 0.0]), np.array([1]), np.ones(1))
     assert steps[1:-1].tolist() == [1.0, 3.0]
     assert values.tolist() == [0.5, 1.0, 0.5]
 
@@ -238,7 +231,7 @@ def test_bleu_surface_sums_from_scratch_in_each_interval():
     stats[:, 0:8:2], stats[:, 1:8:2], stats[:, 8] = matches, totals, 20
     problem = TuningProblem(rng.normal(size=(3, 300)), offsets, StatTable(stats), Bleu())
     weights, direction = rng.normal(size=3), rng.normal(size=3)
-    steps, values = surface(problem, weights, np.arange(3), direction)
+    steps, values = free(problem).surface(weights, np.arange(3), direction)
     middles = (steps[:-1] + steps[1:]) / 2
     expected = [problem.score(weights + step * direction) for step in middles]
     assert values == pytest.approx(expected, abs=1e-12)

@@ -10,7 +10,7 @@ from portmert.tuner.search.optimizers import coordinate
 from portmert.tuner.search.problem import Prior, TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from tests.support.examples import examples
-from tests.tuner.search.test_line_search import Share, surface
+from tests.tuner.search.test_line_search import Share
 
 PRIOR = Prior(0.5, np.array([3.0, 4.0]), np.ones(2))
 
@@ -101,7 +101,7 @@ def test_a_line_search_weighs_the_prior_in_each_interval(seed, strength):
     search = LineSearch(pulled, -ends, ends)
     point = search.best_point(weights, pulled.model_scores(weights), columns, direction)
     there = weights + point.step * direction
-    steps, values = surface(bare, weights, columns, direction)
+    steps, values = LineSearch(bare, -ends, ends).surface(weights, columns, direction)
     assume(np.abs(steps - point.step).min() > 1e-9)  # an interval narrower than rounding
     # The certificate, and no middle of an interval is better.
     assert point.objective == pytest.approx(pulled.objective(there), abs=1e-9)
