@@ -399,16 +399,22 @@ def tested(
             for (i, j), test in zip(pairs, of_measure, strict=True)
             if not np.isnan(values[i][name] - values[j][name])
         }  # fmt: skip
-        for pair, difference in corrected(differs).items():
+        for pair, difference in corrected(differs, resampling).items():
             differences[pair][name] = difference
     return Tested(values, errors, differences)
 
 
 def corrected(
-    differences: Mapping[tuple[int, int], MetricDifference],
+    differences: Mapping[tuple[int, int], MetricDifference], resampling: Resampling | None = None
 ) -> dict[tuple[int, int], MetricDifference]:
-    """Return the differences of all pairs of metrics with p-values corrected for their number."""
-    p_values = holm([difference.p for difference in differences.values()])
+    """Return the differences of all pairs of metrics with p-values corrected for their number.
+
+    Parameters
+    ----------
+    resampling
+        Of p-values by exchanges, see `holm`.
+    """
+    p_values = holm([difference.p for difference in differences.values()], resampling)
     return {
         pair: replace(difference, p_corrected=p)
         for (pair, difference), p in zip(differences.items(), p_values, strict=True)

@@ -115,6 +115,19 @@ def test_pairs_subsets_margins_and_plans():
 
 
 @pytest.mark.usefixtures("logs")
+@pytest.mark.parametrize(
+    ("arguments", "comparisons", "enough"),
+    [((), "2 comparisons", 40), (("--all-pairs",), "3 comparisons", 60),
+     (("--subset=a.jsonl#half",), "4 comparisons", 80)],
+)  # fmt: skip
+def test_samples_too_few_for_so_many_comparisons_are_told(arguments, comparisons, enough):
+    compared = ("compare", *SYSTEMS, "c=b.jsonl#acc", *arguments, "--samples")
+    line = f"with {enough - 1} samples and {comparisons} no corrected p (Holm) can be below 0.05"
+    assert f"{line}; take --samples {enough}\n" in run(*compared, str(enough - 1)).stderr
+    assert "Holm" not in run(*compared, str(enough)).stderr
+
+
+@pytest.mark.usefixtures("logs")
 def test_a_margin_has_its_sentence():
     lines = run("compare", *SYSTEMS, "--margin=5", *QUICK).stdout.splitlines()
     assert any("b is less than 5 worse than a" in line for line in lines[:3])

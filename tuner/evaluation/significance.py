@@ -33,9 +33,10 @@ from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..base import streams
 from ..base.context import current
-from ..base.errors import InputError, faults_at
+from ..base.errors import InputError, counted, faults_at
 from ..base.numbers import Level, Natural, Positive
 from ..base.variation import TIE, chunks, deviation, interval
+from ..base.warn import warn
 from ..texts.groups import Groups
 from ..texts.statistics import finite_scores
 
@@ -731,13 +732,27 @@ def _t_test(
     )
 
 
-def holm(values: Sequence[float]) -> list[float]:
+def holm(values: Sequence[float], resampling: Resampling | None = None) -> list[float]:
     """Return p-values corrected for their number by Holm's step-down method, in the same order.
+
+    Parameters
+    ----------
+    resampling
+        Of p-values by exchanges: none is below 1 / (samples + 1). If there are too many for any
+        corrected one to be below 1 - level, a warning says so.
 
     References
     ----------
     Holm, "A simple sequentially rejective multiple test procedure", 1979.
     """
+    if resampling is not None:
+        alpha, count = round(1.0 - resampling.level, 12), len(values)
+        enough = math.floor(round(count / alpha, 6))
+        if resampling.samples < enough:
+            warn(
+                f"with {counted(resampling.samples, 'sample')} and {counted(count, 'comparison')} "
+                f"no corrected p (Holm) can be below {alpha:g}; take --samples {enough}"
+            )
     corrected = [0.0] * len(values)
     largest = 0.0
     for rank, index in enumerate(sorted(range(len(values)), key=lambda i: values[i])):
@@ -746,17 +761,25 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def holm_in_families(rows: Sequence[dict[str, Any]], tests: Sequence[str]) -> None:
+def correct(
+    rows: Sequence[dict[str, Any]],
+    tests: Sequence[str] = ("p",),
+    resampling: Resampling | None = None,
+) -> None:
     """Add to each row its p-values corrected within its `family`: `p_holm` and so on.
 
-    The families are `planned` and `further`; None: nothing is compared.
+    Rows without a family are one. With `resampling` too few samples get a warning, see `holm`.
     """
     for test in tests:
+        families: dict[str | None, list[dict[str, Any]]] = {}
         for row in rows:
             row[f"{test}_holm"] = None
-        for family in ("planned", "further"):
-            members = [row for row in rows if row["family"] == family and row[test] is not None]
-            for row, p in zip(members, holm([row[test] for row in members]), strict=True):
+            if row[test] is not None:
+                families.setdefault(row.get("family"), []).append(row)
+        for members in families.values():
+            by_exchanges = test == "p" and all(x["p"] == x["p_randomization"] for x in members)
+            values = holm([x[test] for x in members], resampling if by_exchanges else None)
+            for row, p in zip(members, values, strict=True):
                 row[f"{test}_holm"] = p
 
 

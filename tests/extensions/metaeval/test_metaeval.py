@@ -659,6 +659,9 @@ def test_scores_computed_elsewhere_agree_as_those_of_the_metric(tmp_path):
     metrics = ["--metric", "chrf", "--metric", "scores:chrf.seg.score"]
     metrics += ["--metric", "scores:all.jsonl#chrf"]
     document = json.loads(run("metaeval", *ALL, *metrics, "--json").stdout)
+    (line,) = (line for line in document["warnings"] if "Holm" in line)
+    assert line.startswith("with 40 samples and 3 comparisons ")
+    assert line.endswith("; take --samples 60")
     of_metric, *of_files = (row["correlations"] for row in document["metrics"])
     for name in ("segment.pearson", "segment.wmt10", "segment.acc_eq"):
         for row in of_files:

@@ -1,6 +1,7 @@
 """Resampling tests against enumeration, by hand, against sacrebleu, and under a true null."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from scipy.stats import t as student
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.context import using
 from portmert.tuner.base.threads import Team
+from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components import registry
 from portmert.tuner.evaluation.significance import (
     Resampling,
@@ -316,6 +318,33 @@ def test_holm_by_hand():
     assert holm([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
     assert holm([0.5, 0.6]) == [1.0, 1.0]
     assert holm([]) == []
+
+
+def test_too_few_samples_for_holm_are_told():
+    # Of 19 samples the least p is 1 / 20, of 39 it is 1 / 40: three corrected ones are 0.075. Of
+    # 60 it is 3 / 61, the first below 0.05.
+    for samples in (19, 39, 59):
+        with collected_warnings() as lines:
+            holm([1 / (samples + 1)] * 3, Resampling(samples))
+        assert list(lines) == [
+            f"with {samples} samples and 3 comparisons no corrected p (Holm) can be below 0.05; "
+            "take --samples 60"
+        ]
+    with collected_warnings() as lines:
+        assert max(holm([1 / 61] * 3, Resampling(60))) < 0.05
+    assert not lines
+
+
+@given(st.integers(1, 5000), st.sampled_from([0.8, 0.9, 0.95, 0.99, 0.999]))
+def test_the_number_of_samples_told_is_the_least_that_does(count, level):
+    with collected_warnings() as lines:
+        holm([1.0] * count, Resampling(1, level=level))
+    (enough,) = (int(line.rpartition(" ")[2]) for line in lines)
+    alpha = 1 - Fraction(str(level))
+    assert Fraction(count, enough + 1) < alpha <= Fraction(count, enough)
+    with collected_warnings() as lines:
+        holm([1.0] * count, Resampling(enough, level=level))
+    assert not lines
 
 
 @given(st.lists(st.floats(0, 1), max_size=8))

@@ -14,7 +14,7 @@ from ...base.files import TextLike
 from ...base.numbers import NonNegative
 from ...texts.groups import Groups
 from .. import power
-from ..significance import Resampling, holm
+from ..significance import Resampling, correct
 from .scores import Counted, rows_of_tests
 
 Direction = Literal["higher", "lower"]
@@ -136,7 +136,9 @@ def pair_scores(
     Each row says with which `first` system the `system` is compared.
     """
     pairs = list(itertools.combinations(range(len(names)), 2))
-    return _corrected_together(rows_of_tests(names, counts, resampling, groups, pairs))
+    rows = rows_of_tests(names, counts, resampling, groups, pairs)
+    correct(rows, resampling=resampling)
+    return rows
 
 
 def subset_scores(
@@ -157,12 +159,5 @@ def subset_scores(
         inside = None if groups is None else groups.of_segments(places)
         tested = rows_of_tests(names, part, resampling, inside)
         rows += [{"subset": subset, "segments": len(places), **row} for row in tested]
-    return _corrected_together(rows)
-
-
-def _corrected_together(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with `p_holm`, p corrected for the number of all of them."""
-    tested = [row for row in rows if row["p"] is not None]
-    for row, p in zip(tested, holm([row["p"] for row in tested]), strict=True):
-        row["p_holm"] = p
-    return [{"p_holm": None, **row} for row in rows]
+    correct(rows, resampling=resampling)
+    return rows

@@ -20,7 +20,7 @@ from ...texts.corpus import interleaved, make_batch
 from ...texts.groups import Groups
 from ...texts.statistics import compute_stats, finite_scores
 from .. import power
-from ..significance import Pair, PairTest, Resampling, holm_in_families, systems_tested
+from ..significance import Pair, PairTest, Resampling, correct, systems_tested
 from .material import Material
 from .report import ORDERING
 
@@ -101,7 +101,7 @@ def score_systems(
     comparisons. The first system has None for all that compares a system with it.
     """
     scores = rows_of_tests(names, counted, resampling, groups)
-    return in_families(scores, [(counted[0].label, name) for name in names[1:]])
+    return in_families(scores, [(counted[0].label, name) for name in names[1:]], resampling)
 
 
 def rows_of_tests(
@@ -141,7 +141,9 @@ def rows_of_tests(
 
 
 def in_families(
-    rows: Sequence[Mapping[str, Any]], planned: Collection[tuple[str, str]]
+    rows: Sequence[Mapping[str, Any]],
+    planned: Collection[tuple[str, str]],
+    resampling: Resampling | None = None,
 ) -> list[dict[str, Any]]:
     """Return scores of systems with corrected p-values: `p_holm` and so on.
 
@@ -155,13 +157,15 @@ def in_families(
     planned
         The metric and the system of each planned comparison. The row's `family` is then
         `planned`, else `further`; None where nothing is compared.
+    resampling
+        See `correct`.
     """
     scores: list[dict[str, Any]] = [{**row, "family": None} for row in rows]
     for row in scores:
         if row["difference"] is not None:
             is_planned = (row["metric"], row["system"]) in planned
             row["family"] = "planned" if is_planned else "further"
-    holm_in_families(scores, ("p", "p_randomization", "p_bootstrap"))
+    correct(scores, ("p", "p_randomization", "p_bootstrap"), resampling)
     return scores
 
 
