@@ -19,8 +19,8 @@ import click
 import numpy as np
 from tabulate import tabulate
 
+from portmert.extensions.outside_scores.outcomes import OutcomeMetric
 from portmert.tuner.components import registry
-from portmert.tuner.evaluation.comparison.outcomes import OutcomeMetric
 from portmert.tuner.evaluation.power import smallest_difference
 from portmert.tuner.evaluation.significance import Resampling, systems_tested
 from portmert.tuner.texts.groups import Groups

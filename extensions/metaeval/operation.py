@@ -18,10 +18,10 @@ from portmert.tuner.base.errors import counted as counted_of
 from portmert.tuner.base.files import TextFile, called
 from portmert.tuner.base.warn import notice, warn, warn_of
 from portmert.tuner.components import external, registry
-from portmert.tuner.evaluation.comparison.outcomes import outcome_metrics, read_outcomes
 from portmert.tuner.evaluation.comparison.questions import Direction
 from portmert.tuner.evaluation.report import Report
 from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.families import provided
 from portmert.tuner.texts import corpus, forms, joining, text_pipeline
 from portmert.tuner.texts.annotator import Annotator
 from portmert.tuner.texts.links import linking, links_made
@@ -200,7 +200,8 @@ def _computed_elsewhere(
     InputError
         A system or a segment has no score.
     """
-    by_system = read_outcomes(file)
+    outside = provided("portmert.outside_scores", "outside-scores")
+    by_system = outside.read_outcomes(file)
     outputs = []
     names = tuple(map(str, range(len(human))))
     for system in human.systems:
@@ -218,7 +219,7 @@ def _computed_elsewhere(
         places = {name: place for place, name in enumerate(output.ids or names)}
         order = joining.positions(names, places, str(human.path), output.where)
         outputs.append(output.of_segments(order))
-    (metric,) = outcome_metrics(["mean"], outputs, better or "", "")
+    (metric,) = outside.outcome_metrics(["mean"], outputs, better or "", "")
     stats = np.stack([metric.of_outcomes(output, "") for output in outputs], axis=1)
     return MetricScores(label, metric, metric.signature, stats[segments])
 

@@ -66,6 +66,8 @@ USES = [
             f"semantics:files={DATA / 'dev.tgt'}",
         ),
     ),
+    ("outside_scores", ("compare", "a=x", "b=y")),
+    ("outside_scores", ("score", "--metric", "scores:x#acc")),
     ("plots", (*COMMANDS[0], "--plot", "x.svg")),
     ("mbr", ("rerank", "--nbest", DATA / "1.nbest.gz", "--mbr", "chrf", "--out", "mbr.txt")),
     ("neural", ("metrics", "comet:x")),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from .texts import (
     text_file,
     text_files,
 )
-
-if TYPE_CHECKING:
-    from ..evaluation.comparison.questions import Direction
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -184,44 +181,6 @@ def with_intervals(
         replace(score, low=spread.low, high=spread.high)
         for score, (spread,) in zip(scores, spreads, strict=True)
     ]
-
-
-def score_outcomes(metrics: Sequence[str], better: "Direction | None" = None) -> list[Score]:
-    """Score numbers that another program computed, one for each segment: `scores:FILE#KEY`.
-
-    Parameters
-    ----------
-    better
-        Whether higher or lower is better, where the key does not tell.
-    """
-    from ..evaluation.comparison.outcomes import (  # noqa: PLC0415  start-up
-        outcome_metrics,
-        read_outcomes,
-    )
-
-    scores = []
-    for text in metrics:
-        by_name = read_outcomes(text.partition(":")[2])
-        if len(by_name) > 1:
-            raise errors.InputError(
-                f"{text}: scores of several systems ({', '.join([*by_name][:5])}); `portmert "
-                f"compare` shows all"
-            )
-        (output,) = by_name.values()
-        for lacking in output.lacking.values():
-            raise errors.InputError(f"{lacking}; every segment needs a score")
-        (metric,) = outcome_metrics(["mean"], [output], better or "", "")
-        stats = metric.of_outcomes(output, "")
-        total = stats.sum(axis=0)
-        scores.append(
-            Score(
-                metric, float(metric.score(total)), metric.signature, metric.parts(total),
-                metric.score(stats), stats=stats, ids=output.ids,
-            )
-        )  # fmt: skip
-    if len({len(item.stats) for item in scores}) > 1:
-        raise errors.InputError("the scores are of unequal numbers of segments; score each alone")
-    return scores
 
 
 def _read(

@@ -7,6 +7,7 @@ import click
 
 import portmert
 
+from ..families import provided
 from . import _groups, _outputs
 from ._help import Command
 from ._kinds import Whole
@@ -72,13 +73,14 @@ def command(
     if values["source"] is None and (values["hyp_links"] or values["ref_links"]):
         raise click.UsageError("--hyp-links and --ref-links need --source to be checked against")
     values["aligner"] = _groups.take_aligner(values)
-    from ..api.scoring import score_outcomes, with_intervals  # noqa: PLC0415  start-up time
+    from ..api.scoring import with_intervals  # noqa: PLC0415  start-up time
     from ..texts.scoring import as_json, as_text  # noqa: PLC0415  start-up time
 
     _outputs.check_outputs(json_out)
     _outputs.announce_compiling()
     if hyp is None:
-        scores = score_outcomes(values["metric"], better)
+        outside = provided("portmert.outside_scores", "outside-scores")
+        scores = outside.score_outcomes(values["metric"], better)
     else:
         scores = list(portmert.score(hyp, refs, **values))
     if interval:

@@ -16,6 +16,7 @@ from ...base.errors import ConfigError, InputError, ProgramError
 from ...base.json_toml import plain
 from ...base.warn import notice, warn
 from ...components import registry
+from ...families import provided
 from ...runs.records import equal_to_start
 from ...texts.annotator import Annotator
 from ...texts.groups import Groups
@@ -43,7 +44,6 @@ from .systems import (
     in_one_order,
     subsets_of,
 )
-from .without_texts import are_scores, compare_outcomes
 
 METRICS = ("bleu", "port", "qmean", "ter")
 """Metrics of a comparison that names none. Those that need links are left out without links."""
@@ -115,17 +115,27 @@ def compare_systems(request: CompareRequest) -> dict[str, Any]:
     """
     if not request.systems:
         raise ValueError("name the systems to compare")
-    if are_scores(request.systems, request.test):
+    if _are_scores(request.systems, request.test):
         kinds = [x if isinstance(x, str) else x.signature for x in request.metrics]
-        return compare_outcomes(
+        comparison: dict[str, Any] = provided(
+            "portmert.outside_scores", "outside-scores"
+        ).compare_outcomes(
             request.systems, request.test, kinds, request.resampling, request.questions
         )
+        return comparison
     with tempfile.TemporaryDirectory() as folder:
         inputs = _read(request, Path(folder))
     counted = tables.count(inputs.materials[0], inputs.metrics)
     counted += request.test.statistics
     _warn_of_doubts(inputs.materials[0], counted)
     return _score(request, inputs, counted)
+
+
+def _are_scores(systems: Sequence[SystemFiles], test: TestSet) -> bool:
+    """Return whether systems are given by scores: without references, and none is a run."""
+    if test.references or not systems:
+        return False
+    return not any(Path(path).is_dir() for system in systems for path in system.paths)
 
 
 def _read(request: CompareRequest, folder: Path) -> _Inputs:

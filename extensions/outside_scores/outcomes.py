@@ -17,17 +17,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, IntArray
-
-from ...base import options
-from ...base.columns import RecordColumn, collected_later, column_of, column_of_records
-from ...base.errors import ConfigError, InputError, counted, shown
-from ...base.files import called, each_line, read_lines
-from ...base.frames import Frame, is_frame
-from ...base.numbers import FINITE, bounded, parse_finite
-from ...base.warn import warn
-from ...components.external import MeanOfScores, NameOf
-from ...nbest.feature_files import read_numbers
-from ...texts.groups import numbered
+from portmert.tuner.base import options
+from portmert.tuner.base.columns import RecordColumn, collected_later, column_of, column_of_records
+from portmert.tuner.base.errors import ConfigError, InputError, counted, shown
+from portmert.tuner.base.files import called, each_line, read_lines
+from portmert.tuner.base.frames import Frame, is_frame
+from portmert.tuner.base.numbers import FINITE, bounded, parse_finite
+from portmert.tuner.base.warn import warn
+from portmert.tuner.components.external import MeanOfScores, NameOf
+from portmert.tuner.nbest.feature_files import read_numbers
+from portmert.tuner.texts.groups import numbered
 
 SYSTEM_KEYS = ("system", "model")
 """Keys of the system in a file of several."""

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import portmert
-from portmert.tuner.base.errors import ConfigError, InputError
-from portmert.tuner.base.warn import collected_warnings, warnings_so_far
-from portmert.tuner.evaluation.comparison.outcomes import (
+from portmert.extensions.outside_scores.outcomes import (
     OutcomeMetric,
     SegmentScores,
     best_of,
     outcome_metrics,
     read_outcomes,
 )
+from portmert.tuner.base.errors import ConfigError, InputError
+from portmert.tuner.base.warn import collected_warnings, warnings_so_far
 
 
 def sample(number, value, filter_name="none"):
