@@ -69,8 +69,11 @@ def extension_of(module):
     return parts[2] if parts[:2] == ["portmert", "extensions"] and parts[2:] else None
 
 
-NEEDED = {("learned", "metaeval")}
-"""Extensions that need another one: `metric-train` learns from what metaeval reads."""
+NEEDED = {("learned", "metaeval")} | {
+    (name, "processes") for name in ("demo", "parsers", "programs")
+}
+"""Extensions that need another one: `metric-train` learns from what metaeval reads, decoders,
+metrics and parsers run in processes."""
 
 
 def test_nothing_imports_an_extension_but_itself():

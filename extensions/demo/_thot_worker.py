@@ -13,7 +13,7 @@ from typing import Any
 
 from portmert.aligners._base import Links
 from portmert.aligners._thot import escape, matrix_links, symmetrized, unescape
-from portmert.tuner.base.line_processes import own_output
+from portmert.extensions.processes.line_processes import own_output
 
 from ._thot_model import load
 

@@ -13,12 +13,13 @@ from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import tokens
 from portmert.aligners._training import digest, read_bitext
+from portmert.extensions.processes import pools
+from portmert.extensions.processes.line_processes import Died, LineProcess
 from portmert.tuner.base import files, model_folders, programs
 from portmert.tuner.base.context import available_processors, current
 from portmert.tuner.base.errors import InputError, ProgramError, counted
-from portmert.tuner.base.line_processes import Died, LineProcess
 from portmert.tuner.base.threads import Team
-from portmert.tuner.decoders import _process_pools, _shards
+from portmert.tuner.decoders import _shards
 from portmert.tuner.decoders._base import Decoder, Decoding
 from portmert.tuner.weights.feature_weights import FeatureNames, FeatureWeights, read_weights
 
@@ -272,7 +273,7 @@ class ThotWork(_shards.Work):
         step: _shards.Step,
     ) -> Iterator[bytes]:
         """Yield the n-best list of each line."""
-        call = _process_pools.pool_of(self.task, logs / "thot_worker", self._started).call()
+        call = pools.pool_of(self.task, logs / "thot_worker", self._started).call()
         try:
             for position, (segment, line) in enumerate(shard.lines):
                 step(position, len(shard.lines))
@@ -280,14 +281,14 @@ class ThotWork(_shards.Work):
                 try:
                     answer = call.ask(json.dumps(request))
                 except Died as death:
-                    raise _process_pools.fault(f"{self.source}:{segment + 1}", death) from None
+                    raise pools.fault(f"{self.source}:{segment + 1}", death) from None
                 yield json.loads(answer).encode()
         finally:
             call.cancel()
 
     def end(self) -> None:
         """End the processes here, also those at work."""
-        _process_pools.end(self.task)
+        pools.end(self.task)
 
     def _started(self, log: IO[bytes]) -> LineProcess:
         seconds = self.timeout_seconds

@@ -22,10 +22,7 @@ from typing import Any, ClassVar
 
 from pydantic import TypeAdapter
 
-from portmert.tuner.annotation.annotators import _models
-from portmert.tuner.base.errors import AnnotatorError, counted, named
-from portmert.tuner.base.extras import require
-from portmert.tuner.base.line_processes import (
+from portmert.extensions.processes.line_processes import (
     Ask,
     Died,
     LineProcess,
@@ -33,6 +30,9 @@ from portmert.tuner.base.line_processes import (
     Silent,
     own_output,
 )
+from portmert.tuner.annotation.annotators import _models
+from portmert.tuner.base.errors import AnnotatorError, counted, named
+from portmert.tuner.base.extras import require
 from portmert.tuner.texts.annotator import Annotation, AnnotationRequest, Annotator
 
 Sentence = Sequence[str]

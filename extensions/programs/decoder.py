@@ -13,6 +13,8 @@ from typing import IO, Annotated, Any, ClassVar, Literal, Unpack
 from annotated_types import Ge
 from pydantic.dataclasses import dataclass
 
+from portmert.extensions.processes import pools
+from portmert.extensions.processes.line_processes import Died, LineProcess
 from portmert.tuner.base.errors import (
     ConfigError,
     InputError,
@@ -23,11 +25,10 @@ from portmert.tuner.base.errors import (
 )
 from portmert.tuner.base.files import read_bytes, writing
 from portmert.tuner.base.json_toml import parse_json
-from portmert.tuner.base.line_processes import Died, LineProcess
 from portmert.tuner.base.programs import PATIENCE_SECONDS
 from portmert.tuner.base.threads import Team
 from portmert.tuner.components import registry
-from portmert.tuner.decoders import _process_pools, _program_work
+from portmert.tuner.decoders import _program_work
 from portmert.tuner.decoders._any_lists import Fitting, answers_of
 from portmert.tuner.decoders._base import Decoder, Decoding
 from portmert.tuner.decoders._shards import Shard, Step, Work, decode_lines, lines_of
@@ -282,7 +283,7 @@ class CommandDecoder(Decoder):
 
     def close(self) -> None:
         """End the programs that were kept."""
-        _process_pools.end(self.program)
+        pools.end(self.program)
 
     def write_config(self, weights: FeatureWeights, path: Path, *, header: str) -> None:  # noqa: ARG002  its form may have no comments
         """Write the file of weights that the program gets."""
@@ -322,7 +323,7 @@ class LineWork(Work):
             "sources": [line.decode("utf-8") for _, line in shard.lines],
         }
         count = len(shard.lines)
-        call = _process_pools.pool_of(self.command, logs / "command", self._started).call()
+        call = pools.pool_of(self.command, logs / "command", self._started).call()
         answers: list[str] = []
         try:
             for answer in call.answers(json.dumps(request), count):
@@ -330,7 +331,7 @@ class LineWork(Work):
                 step(len(answers), count)
         except Died as death:
             segment = shard.lines[len(answers)][0]
-            raise _process_pools.fault(f"{self.source}:{segment + 1}", death) from None
+            raise pools.fault(f"{self.source}:{segment + 1}", death) from None
         finally:
             call.cancel()
         file = ListFile(self._name, "\n".join(answers).encode())
@@ -366,7 +367,7 @@ class LineWork(Work):
 
     def end(self) -> None:
         """End the processes that are still at work; the others wait for the next decoding."""
-        _process_pools.cancel(self.command)
+        pools.cancel(self.command)
 
     def _started(self, log: IO[bytes]) -> LineProcess:
         try:

@@ -28,9 +28,9 @@ from annotated_types import Gt
 from pydantic.dataclasses import dataclass
 
 from portmert.aligners._base import format_links
+from portmert.extensions.processes.line_processes import Died, Endless, LineProcess, Silent
 from portmert.metrics._base import Batch, FloatArray, Metric, Need
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError, counted, faults_at
-from portmert.tuner.base.line_processes import Died, Endless, LineProcess, Silent
 from portmert.tuner.base.numbers import parse_finite
 from portmert.tuner.base.options import exists
 from portmert.tuner.base.programs import described

@@ -60,6 +60,20 @@ def module_path() -> str:
 
 # Start and end.
 
+
+def environment() -> dict[str, str]:
+    """Return the environment variables of our processes.
+
+    They find the same modules as this process. Each has one thread, as there are as many processes
+    as the user wants. They see no GPU and no network: no bit of an answer may depend on what this
+    machine has.
+    """
+    libraries = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
+    alone = {f"{library}_NUM_THREADS": "1" for library in libraries}
+    alone |= {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
+    return {**os.environ, **alone, "PYTHONPATH": module_path()}
+
+
 _started: WeakSet[subprocess.Popen[Any]] = WeakSet()
 
 

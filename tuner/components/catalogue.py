@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from .. import families
 from ..base.errors import named
-from ..families import missing, package_of, provided
+from ..families import missing, missing_part, package_of, provided
 from . import external, registry
 
 _FIELD = re.compile(r"^(\w[\w, ]*?)(?: : .*)?$")
@@ -22,8 +22,9 @@ _KINDS = {float: "number", int: "integer", str: "text", Path: "path", Mapping: "
 def catalogue(family: str) -> Iterator[dict[str, Any]]:
     """Yield the components of a family in order of name, each as `describe` returns it.
 
-    Of a broken one of another package only `name` and `package` are known, and `fault`, the
-    reason why it cannot be used. Metrics that are written `name:ARGUMENT` are among the others.
+    Of a broken one only `name` and `package` are known, and `fault`, the reason why it cannot be
+    used: it is of another package, or needs an extension that is missing. Metrics that are written
+    `name:ARGUMENT` are among the others.
     """
     outside = external.NAMES if family == "metric" else ()
     present = [name for name in outside if not missing("portmert.outside_metrics", name)]
@@ -31,10 +32,10 @@ def catalogue(family: str) -> Iterator[dict[str, Any]]:
         try:
             yield describe(family, name)
         except Exception as error:
-            package = package_of(family, name)
-            if not package:
+            package, needed = package_of(family, name), missing_part(error)
+            if not (package or needed):
                 raise
-            yield {"name": name, "package": package, "fault": named(error)}
+            yield {"name": name, "package": package, "fault": needed or named(error)}
 
 
 def describe(family: str, text: str) -> dict[str, Any]:

@@ -9,11 +9,11 @@ import pytest
 
 from portmert.extensions.demo import thot
 from portmert.extensions.demo.thot import ThotWork
+from portmert.extensions.processes import pools
+from portmert.extensions.processes.line_processes import LineProcess
 from portmert.tuner.base.context import using
 from portmert.tuner.base.errors import ProgramError
-from portmert.tuner.base.line_processes import LineProcess
 from portmert.tuner.base.threads import Team
-from portmert.tuner.decoders import _process_pools
 from portmert.tuner.decoders._shards import decode_lines
 
 WORKER = """
@@ -63,7 +63,7 @@ def test_answers_come_in_the_order_of_the_lines(tmp_path, threads):
     words = [str(number) for number in range(40)]
     assert run(words, tmp_path, threads) == [f"re:{number}\n" for number in range(40)]
     assert not (tmp_path / "thot.journal").exists()
-    assert not _process_pools._by_key
+    assert not pools._by_key
 
 
 def test_no_line_needs_no_process(tmp_path):
@@ -101,7 +101,7 @@ def test_a_process_that_ends_or_hangs_is_named_by_its_line(tmp_path, monkeypatch
     monkeypatch.setattr(LineProcess, "_watch", watch)
     with pytest.raises(ProgramError, match=f"^{said}"):
         run(["a", "b", word, "c"], tmp_path, patience=15 if word == "sleep" else 600)
-    assert not _process_pools._by_key
+    assert not pools._by_key
 
 
 def test_what_was_answered_before_a_death_is_not_asked_again(tmp_path):

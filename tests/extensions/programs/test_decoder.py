@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
+from portmert.extensions.processes import pools
 from portmert.metrics._base import Vocabulary
 from portmert.tuner.base.errors import ConfigError, InputError, ProgramError
 from portmert.tuner.components import registry
-from portmert.tuner.decoders import _process_pools
 from portmert.tuner.nbest.model import model_scores
 from portmert.tuner.nbest.read import read_nbest
 from portmert.tuner.weights.feature_weights import FeatureWeights
@@ -107,10 +107,10 @@ def test_a_program_that_stays_is_started_once(expected, tmp_path):
     decoder = build(TOY, "--lines", protocol="lines")
     try:
         first = decode(decoder, tmp_path)
-        process = _process_pools._by_key[decoder.program].idle[0]
+        process = pools._by_key[decoder.program].idle[0]
         other = decode(decoder, tmp_path, weights=FeatureWeights.of(START | {"lm": -2}))
         assert other != first
-        assert _process_pools._by_key[decoder.program].idle == [process]
+        assert pools._by_key[decoder.program].idle == [process]
         assert process.runs
         assert decode(decoder, tmp_path) == first
     finally:
@@ -263,7 +263,7 @@ def test_a_program_that_is_not_there(tmp_path):
         decode(build("no-such-decoder", "{weights}"), tmp_path)
     with pytest.raises(ProgramError, match="cannot be started: No such file"):
         decode(build("no-such-decoder", protocol="lines"), tmp_path)
-    _process_pools.end(("no-such-decoder",))
+    pools.end(("no-such-decoder",))
 
 
 def test_named_segments_come_in_the_order_of_the_source(tmp_path):

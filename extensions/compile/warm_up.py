@@ -8,16 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from portmert.metrics import _base
-
-from .. import families
-from ..base.warn import collected_notices
-from ..components import registry
-from ..nbest import model, read
-from ..search import DEFAULT_OPTIMIZER
-from ..search.list_statistics import statistics_table
-from ..search.stat_table import StatTable
-from ..search.weight_search import Setup, find_weights
-from ..texts import corpus, statistics
+from portmert.tuner import families
+from portmert.tuner.base.warn import collected_notices
+from portmert.tuner.components import registry
+from portmert.tuner.nbest import model, read
+from portmert.tuner.search import DEFAULT_OPTIMIZER
+from portmert.tuner.search.list_statistics import statistics_table
+from portmert.tuner.search.stat_table import StatTable
+from portmert.tuner.search.weight_search import Setup, find_weights
+from portmert.tuner.texts import corpus, statistics
 
 LIST = """\
 0 ||| a b c d e ||| F0= -3 -1.5 G0= -3 ||| -1 ||| 0-1=0-1 2-3=2-4 ||| 0-0 1-1 2-2

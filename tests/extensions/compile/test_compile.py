@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from portmert.tuner.runs import warm_up
+from portmert.extensions.compile import warm_up
 from tests.support.places import ROOT
 
 NOTICE = "compiling kernels that this command needs"

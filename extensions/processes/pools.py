@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from ..base import errors, programs
-from ..base.line_processes import Died, LineProcess, ProcessPool, Silent
+from portmert.tuner.base import errors, programs
+
+from .line_processes import Died, LineProcess, ProcessPool, Silent
 
 KEPT = 4
 """Models whose processes a worker keeps; a command has one, under changing weights."""

@@ -19,7 +19,15 @@ from io import BufferedReader
 from typing import IO, TypeVar, cast
 from weakref import WeakSet
 
-from .programs import Cancelled, described, end, module_path, python, start, undisturbed
+from portmert.tuner.base.programs import (
+    Cancelled,
+    described,
+    end,
+    environment,
+    python,
+    start,
+    undisturbed,
+)
 
 Ask = Callable[[str], str]
 
@@ -76,19 +84,6 @@ class Silent(Died):
     def __str__(self) -> str:
         """Return it as the rest of a sentence."""
         return f"it gave no answer for {self.seconds:g} s and was ended"
-
-
-def environment() -> dict[str, str]:
-    """Return the environment variables of our processes.
-
-    They find the same modules as this process. Each has one thread, as there are as many processes
-    as the user wants. They see no GPU and no network: no bit of an answer may depend on what this
-    machine has.
-    """
-    libraries = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR")
-    alone = {f"{library}_NUM_THREADS": "1" for library in libraries}
-    alone |= {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
-    return {**os.environ, **alone, "PYTHONPATH": module_path()}
 
 
 class LineProcess:

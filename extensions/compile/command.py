@@ -6,8 +6,8 @@ from itertools import chain
 
 import click
 
-from ..base.errors import ProgramError
-from ..families import extensions
+from portmert.tuner.base.errors import ProgramError
+from portmert.tuner.families import extensions
 
 
 @click.command()
@@ -31,9 +31,16 @@ def command(purpose: str) -> None:
     portmert compile
     portmert compile --for tune
     """  # noqa: D301  \b is click's sign for lines to leave alone
-    from ..base.context import available_processors  # noqa: PLC0415  start-up time
-    from ..base.line_processes import environment  # noqa: PLC0415
-    from ..base.programs import Command, python, run, scratch  # noqa: PLC0415
+    from portmert.tuner.base.context import (  # noqa: PLC0415  start-up time
+        available_processors,
+    )
+    from portmert.tuner.base.programs import (  # noqa: PLC0415
+        Command,
+        environment,
+        python,
+        run,
+        scratch,
+    )
 
     begin = time.perf_counter()
     shares = min(available_processors(), MOST) if purpose == "all" else 1
@@ -62,7 +69,7 @@ MOST = 8
 
 
 def _compile(share: int, shares: int, *, only_tuning: bool = False) -> None:
-    from ..runs.warm_up import warm_up  # noqa: PLC0415
+    from .warm_up import warm_up  # noqa: PLC0415
 
     warm_up(share, shares, only_tuning=only_tuning)
     if share == 0 and not only_tuning:

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from portmert.tuner.base import line_processes
-from portmert.tuner.base.line_processes import Died, LineProcess, ProcessPool, Silent
+from portmert.extensions.processes import line_processes
+from portmert.extensions.processes.line_processes import Died, LineProcess, ProcessPool, Silent
 from tests.support.places import ROOT
 
 WORKER = """

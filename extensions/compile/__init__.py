@@ -1,0 +1,1 @@
+"""`portmert compile`: all kernels at once, ahead of time; see docs/how-to/installation.md."""
