@@ -326,8 +326,9 @@ def _compared(
     data += hashlib.sha256(b"|".join([tokens, *of_stats])).hexdigest()
     rows = tuned(plan, choices, folder, data) | _rivals(dev, plan)
 
-    def counts(own: int) -> list[Counted]:
-        by_name = [x[own] for x in rows.values()]
+    def counts(half: int) -> list[Counted]:
+        """Return the statistics of what is chosen on the half learnt from (0) or the other (1)."""
+        by_name = [rows_of_choice[half] for rows_of_choice in rows.values()]
         return [
             Counted(label, metric, [table.of(x.ravel()).reshape(*x.shape, -1) for x in by_name])
             for (label, metric), table in zip(

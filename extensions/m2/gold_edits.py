@@ -9,7 +9,7 @@ from portmert.tuner.base.files import TextFile, called, read_lines
 from portmert.tuner.texts.corpus import References
 from portmert.tuner.texts.joining import BYTE_ORDER_MARK
 
-from .m2 import BARS, OR, gold_row
+from .m2 import BARS, OR, Edit, gold_row
 
 
 def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
@@ -27,7 +27,7 @@ def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
     rows: list[str] = []
     sizes: list[int] = []
     words: list[str] = []
-    edits: dict[str, list[tuple[int, int, list[str]]]] | None = None
+    edits: dict[str, list[Edit]] | None = None  # of each annotator of the sentence
     for number, line in enumerate([*read_lines(path), ""], 1):
         kind, _, content = line.removeprefix(BYTE_ORDER_MARK).partition(" ")
         if not line.strip():
@@ -50,13 +50,15 @@ def read_gold(path: TextFile, vocabulary: Vocabulary) -> References:
                     f"{counted(len(words), 'word')}"
                 )
             texts = ["" if text == "-NONE-" else text.strip() for text in fields[1].split(OR)]
-            same_place = (others for *ends, others in annotator_edits if ends == [first, last])
+            same_place = (
+                edit.texts for edit in annotator_edits if (edit.first, edit.last) == (first, last)
+            )
             if twice := set(texts) & set(chain.from_iterable(same_place)):
                 raise InputError(
                     f"{called(path)}:{number}: '{shown(min(twice))}' stands twice at positions "
                     f"{first} to {last} for one annotator, and would count twice; take one out"
                 )
-            annotator_edits.append((first, last, texts))
+            annotator_edits.append(Edit(first, last, texts))
         else:
             raise InputError(
                 f"{called(path)}:{number}: '{shown(line)}', expected `S` and a sentence, then "

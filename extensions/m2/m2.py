@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge, Le
@@ -144,50 +144,58 @@ def _counts(single: Batch) -> FloatArray:
     )
 
 
-def gold_of(row: Sequence[str]) -> tuple[int, list[tuple[int, int, int, int, int]]]:
-    """Return the length of the source and the corrections of a row that `gold_row` has made.
+class Edit(NamedTuple):
+    """The first and last source position of an edit, and its possible corrections."""
 
-    A correction is the first and last source position of its edit, the number of the edit, and
-    where the words of the correction begin and end in the row.
-    """
+    first: int
+    last: int
+    texts: Sequence[str]
+
+
+class Correction(NamedTuple):
+    """One correction of an edit; its words begin and end at these places of the row."""
+
+    first: int
+    last: int
+    edit: int
+    begin: int
+    end: int
+
+
+def gold_of(row: Sequence[str]) -> tuple[int, list[Correction]]:
+    """Return the length of the source and the corrections of a row that `gold_row` has made."""
     length = int(row[1])
     bars = [k for k in range(length + 2, len(row)) if row[k] == BARS]
     corrections = []
     for number, (begin, end) in enumerate(pairwise([*bars, len(row)])):
         first, last = int(row[begin + 1]), int(row[begin + 2])
         cuts = [begin + 2, *(k for k in range(begin, end) if row[k] == OR), end]
-        corrections += [(first, last, number, a + 1, b) for a, b in pairwise(cuts)]
+        corrections += [Correction(first, last, number, a + 1, b) for a, b in pairwise(cuts)]
     return length, corrections
 
 
 def corrected(row: Sequence[str]) -> str:
     """Return the source of a row of gold edits with the first correction of each edit."""
-    length, edits = gold_of(row)
-    words, at, last_number = [], 0, -1
-    for first, last, number, begin, end in sorted(edits):
-        if number != last_number and first >= at:
-            words += [*row[2 + at : 2 + first], *row[begin:end]]
-            at, last_number = last, number
+    length, corrections = gold_of(row)
+    words: list[str] = []
+    at, last_edit = 0, -1
+    for correction in sorted(corrections):
+        if correction.edit != last_edit and correction.first >= at:
+            words += row[2 + at : 2 + correction.first]
+            words += row[correction.begin : correction.end]
+            at, last_edit = correction.last, correction.edit
     return " ".join([*words, *row[2 + at : 2 + length]])
 
 
-def gold_row(source: Sequence[str], edits: Sequence[tuple[int, int, Sequence[str]]]) -> str:
-    """Return the source and its gold edits as one line of words, which a reference can be.
-
-    Parameters
-    ----------
-    source
-        The words of the sentence.
-    edits
-        First and last source position, and the corrections.
-    """
-    parts = [f"{BARS} {first} {last} {f' {OR} '.join(texts)}" for first, last, texts in edits]
+def gold_row(source: Sequence[str], edits: Sequence[Edit]) -> str:
+    """Return the words of a source and its gold edits as one line, which a reference can be."""
+    parts = [f"{BARS} {edit.first} {edit.last} {f' {OR} '.join(edit.texts)}" for edit in edits]
     return " ".join([GOLD, str(len(source)), *source, *parts])
 
 
 def warm_up() -> None:
     """Count two corrections, so that the kernel is compiled."""
     vocabulary = Vocabulary()
-    gold = Texts.from_lines([gold_row(["a"], [(0, 1, ["b"])])], vocabulary)
+    gold = Texts.from_lines([gold_row(["a"], [Edit(0, 1, ["b"])])], vocabulary)
     hypotheses = Texts.from_lines(["a b", "b"], vocabulary)
     compute_stats(M2(), Batch(hypotheses, np.array([0, 2]), gold, np.array([0, 1])))

@@ -37,7 +37,10 @@ class _Term(NamedTuple):
 
 
 def read(lines: Sequence[str]) -> Iterator[Analysed]:
-    """Yield the sentences of Boxer's Prolog; raise `Fault` where it is wrong."""
+    """Yield the sentences of Boxer's Prolog; raise `Fault` where it is wrong.
+
+    A clause is gathered, over lines, in Python's syntax, which `_term` parses.
+    """
     first, clause = 1, ""
     for number, line in enumerate(lines, 1):
         place, kind_before = 0, ""

@@ -296,6 +296,7 @@ def read_clauses(lines: Sequence[str]) -> Iterator[Analysed]:
 
 
 def _clause_sentence(rows: list[tuple[int, str]]) -> Analysed:
+    """Return the sentence of some lines, each with its number."""
     first = rows[0][0]
     words: dict[tuple[int, int], str] = {}
     clauses = []

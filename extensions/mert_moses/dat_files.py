@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,8 +93,8 @@ def read_dat(
         )
         sparse_names: tuple[str, ...] = ()
         if file.sparse is not None:
-            lines, sparse_names, numbers, values = file.sparse
-            rows = with_sparse(rows, lines, numbers, values)
+            sparse_names = file.sparse.names
+            rows = with_sparse(rows, file.sparse.rows, file.sparse.numbers, file.sparse.values)
         merger.add(ListArrays(rows, names, sparse_names, has_links=False, where=file.where))
         del file, score_file, table, rows
     nbest = merger.finish(Vocabulary(), None, SegmentNames())
@@ -102,8 +102,13 @@ def read_dat(
     return replace(nbest, statistics=_statistics(nbest.counted.rows, score_name, where))
 
 
-_Sparse = tuple[IntArray, tuple[str, ...], NDArray[np.integer], FloatArray]
-"""(E,) rows, names, (E,) numbers of names and (E,) values of sparse features."""
+class _Sparse(NamedTuple):
+    """The E sparse entries of a file: rows (E,), the numbers of their names (E,), values (E,)."""
+
+    rows: IntArray
+    names: tuple[str, ...]
+    numbers: NDArray[np.integer]
+    values: FloatArray
 
 
 def write_features(lists: NBest, path: Path | str) -> None:
@@ -319,7 +324,7 @@ class _DatReader:
         self.data = text.tobytes()
         for wrong in np.flatnonzero((rows < starts[block]) | (rows >= starts[block + 1]))[:1]:
             self.fail(begins[wrong], "a sparse feature outside of the lines of a segment")
-        return rows, tuple(names), np.array(numbers), np.array(values)
+        return _Sparse(rows, tuple(names), np.array(numbers), np.array(values))
 
     def _next_line(self, position: int) -> int:
         """Return where the next line begins."""

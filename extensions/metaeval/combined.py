@@ -198,12 +198,12 @@ def _pooled(
     differences: Differences = {}
     for name, levels in _of_all([part.levels for part in parts]).items():
         rows: list[measures.Rows] = []
-        for place in range(count):
-            tables = _of_all([level.rows[place] for level in levels])
+        for metric in range(count):
+            tables = _of_all([level.rows[metric] for level in levels])
             of_pairs = {n: np.concatenate(x) for n, x in tables.items() if n in POOLED}
-            blocks = [(level.points, level.scores[place]) for level in levels]
+            blocks = [(level.points, level.scores[metric]) for level in levels]
             rows.append(of_pairs | evaluation.pearsons_of(name, blocks))
-        labels = [
+        labels = [  # groups of different sets are different groups
             f"{number} {level.groups.names[k]}"
             for number, level in enumerate(levels)
             for k in level.groups.of_segment

@@ -250,7 +250,7 @@ def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
     if is_ranking and judgments == "refuse":
         judgments = "each"
     line_of: dict[tuple[str, int, str], int] = {}
-    rows: list[tuple[str, int, str, float]] = []
+    rows: list[_Row] = []
     of_segments: dict[str, dict[int, NameInLine]] = {
         name: {} for name in ("document", "group") if name in names
     }
@@ -268,7 +268,7 @@ def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
                     f"line {first_line} already; leave one"
                 )
                 raise InputError(f"{path}:{number}: {fault}")
-        rows.append((system, segment, judge, _score(row["score"], path, number)))
+        rows.append(_Row(system, segment, judge, _score(row["score"], path, number)))
         for column, name_of_segment in of_segments.items():
             first = name_of_segment.setdefault(segment, NameInLine(row[column], number))
             if first.name != row[column]:
@@ -371,18 +371,32 @@ def _score(text: str, path: Path, number: int) -> float:
     return value
 
 
+class _Row(NamedTuple):
+    system: str
+    segment: int
+    judge: str
+    score: float
+
+
 def _arrays(
     path: Path,
-    rows: Sequence[tuple[str, int, str, float]],
+    rows: Sequence[_Row],
     of_segments: Mapping[str, Mapping[int, NameInLine]],
 ) -> HumanScores:
-    systems, columns = numbered(system for system, *_ in rows)
-    _, judges = numbered(judge for *_, judge, _ in rows)
+    """Return the scores of a file: the mean judgment of each segment and system.
+
+    Parameters
+    ----------
+    of_segments
+        For each column that groups segments, the name of each segment's group.
+    """
+    systems, columns = numbered(row.system for row in rows)
+    _, judges = numbered(row.judge for row in rows)
     judgments = Judgments(
-        np.array([segment for _, segment, *_ in rows], dtype=np.int64),
+        np.array([row.segment for row in rows], dtype=np.int64),
         columns,
         judges,
-        np.array([score for *_, score in rows]),
+        np.array([row.score for row in rows]),
     )
     count = int(judgments.segments.max()) + 1
     if count * len(systems) > max(_MOST_CELLS, _SPARSEST * len(rows)):
@@ -391,9 +405,9 @@ def _arrays(
             f"segment {count - 1}; is that number a slip?"
         )
     place = judgments.segments * len(systems) + judgments.systems
-    each = np.bincount(place, minlength=count * len(systems))
+    judged = np.bincount(place, minlength=count * len(systems))
     total = np.bincount(place, judgments.scores, minlength=count * len(systems))
-    table = np.where(each > 0, total / np.maximum(each, 1), np.nan).reshape(count, -1)
+    table = np.where(judged > 0, total / np.maximum(judged, 1), np.nan).reshape(count, -1)
     partitions = {}
     for column, name_of_segment in of_segments.items():
         names, numbers = numbered(first.name for first in name_of_segment.values())

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 from typing import Literal
 
@@ -13,8 +14,14 @@ from portmert.tuner.base.errors import InputError, counted, suggest
 from . import sheets
 from .evaluation import Evaluation, Placed
 
-Vote = Literal[0, 1, 2]
-"""The first system is better, the second is, neither is."""
+
+class Vote(IntEnum):
+    """Which system is better; votes are counted under these numbers."""
+
+    FIRST = 0
+    SECOND = 1
+    NEITHER = 2
+
 
 _SHORT = {"l": "left", "r": "right", "e": "equal", "=": "equal"}
 
@@ -194,6 +201,10 @@ def _change(row: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
 def _votes(
     path: Path, answered: Iterable[tuple[str, str, str]], evaluation: Evaluation, judge: str
 ) -> dict[str, Vote]:
+    """Return the vote on each item of a judge's sheet, in its order.
+
+    `answered` are the place of an answer in the file, its item, and what it says.
+    """
     sheet = evaluation.sheets[judge]
     votes: dict[str, Vote] = {}
     where: dict[str, str] = {}
@@ -211,8 +222,9 @@ def _votes(
             fault = f": answer is '{_start(answer)}'" if choice else " has no answer"
             expected = f"{', '.join(sheets.ANSWERS[:-1])} or {sheets.ANSWERS[-1]}"
             raise InputError(f"{row}: item {placed.item}{fault}; expected {expected}")
-        first = (choice == "left") == placed.first_is_left
-        votes[placed.item] = 2 if choice == "equal" else 0 if first else 1
+        is_for_first = (choice == "left") == placed.first_is_left
+        better = Vote.FIRST if is_for_first else Vote.SECOND
+        votes[placed.item] = Vote.NEITHER if choice == "equal" else better
     missing = [placed.item for placed in sheet if placed.item not in votes]
     if missing:
         raise InputError(

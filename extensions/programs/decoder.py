@@ -230,8 +230,8 @@ class CommandDecoder(Decoder):
         jobs = min(self.jobs, len(lines))
         outputs = {}
         if "graphs" in request:
-            outputs[request["graphs"]] = partial(_program_work.answer_part, -1)
-        outputs[request["out"]] = partial(_program_work.answer_part, 1)
+            outputs[request["graphs"]] = partial(_program_work.answer_part, _program_work.GRAPH)
+        outputs[request["out"]] = partial(_program_work.answer_part, _program_work.LIST)
         decode_lines(
             self._work(weights, request),
             lines,

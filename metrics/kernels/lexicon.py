@@ -130,6 +130,7 @@ def phrases_in(
             turns[tokens[i]] = s
         for start in range(reference_offsets[s], reference_offsets[s + 1]):
             low, high, depth = np.int64(0), np.int64(offsets.size - 1), np.int64(0)
+            # Phrases low..high begin with the words from `start` on; one word more, fewer phrases.
             while low < high and start + depth < reference_offsets[s + 1]:
                 word = np.int64(references[start + depth])
                 low = _first_at_least(values, offsets, low, high, depth, word)

@@ -466,7 +466,7 @@ def _trace(
 
     Modified in place: `places`; `counts`, a row, all but the shifts.
     """
-    i, j, _, count, _ = size
+    i, j, count = size.n, size.m, size.phrases
     codes, begins, _, prices = matches
     phrases = table.rows
     for column in range(PHRASE + 4):
@@ -531,9 +531,9 @@ def _least_cost(size: Size, places: Places, matches: Matches) -> int:
     At most as many pairs match as either side has words that match any of the other.
     `places.missed` is modified.
     """
-    n, m, _, phrases, _ = size
-    codes, begins, _, prices = matches
-    if phrases > 0:
+    n, m = size.n, size.m
+    codes, begins, prices = matches.codes, matches.begins, matches.prices
+    if size.phrases > 0:
         return 0
     for j in range(m):
         places.missed[j] = 0
@@ -767,12 +767,14 @@ def plus_edits(
     # Sized for the longest hypothesis and reference; shorter ones use the beginning.
     costs, trial = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
     rows = np.zeros((15, max(n, m) + 2), dtype=np.int64)
-    rows[10] = prices[SUBSTITUTE]
     places = Places(
         rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7],
         rows[8], rows[9], rows[10], rows[11], rows[12],
     )  # fmt: skip
-    order, moved, at, other_content = rows[0], rows[1], rows[5], rows[12]
+    places.price[:] = prices[SUBSTITUTE]
+    order, moved, at, other_content = (
+        places.order, places.moved, places.at, places.other_content,
+    )  # fmt: skip
     most_words = n + WORDS_KEPT
     own_words, content = np.empty(most_words, dtype=np.int64), np.empty(most_words, dtype=np.int64)
     codes, begins = np.empty(m, dtype=np.int64), np.zeros(most_words + 1, dtype=np.int64)

@@ -327,10 +327,11 @@ def _shape(
     count : int
         How many nodes hang on a root: all, if there is no cycle.
     used : int
-        How many slots were taken, these being `added[:new]`.
+        How many slots were taken: `added[:used]`.
     """
     size, count, used = nodes.shape[0], 0, 0
     shape[:size, CHILD] = -1
+    # From the last node on, so that the first child comes first; roots begin the order.
     shape[:size, SLOT] = ABSENT
     for v in range(size - 1, -1, -1):
         above = nodes[v, 1]
@@ -341,7 +342,7 @@ def _shape(
             shape[v, SIBLING] = -1
             shape[count, ORDER] = v
             count += 1
-    for v in range(size):
+    for v in range(size):  # the slot of each production, label by label
         token, child, slot = np.int64(nodes[v, 0]), shape[v, CHILD], ABSENT
         while shape[v, CHILD] >= 0:
             longer, is_stored = find(keys, mask, slot + 1, token)
@@ -355,7 +356,7 @@ def _shape(
             token, child = np.int64(nodes[child, 0]), shape[child, SIBLING]
         shape[v, SLOT] = slot
     k = 0
-    while k < count:
+    while k < count:  # children behind all nodes of the level above
         child = shape[shape[k, ORDER], CHILD]
         while child >= 0:
             shape[count, ORDER] = child

@@ -196,13 +196,17 @@ def _graphs_of(path: Path, lines: _any_lists.Lines, graph_format: str) -> list[b
     return graphs
 
 
+BEST, LIST, SAMPLES, GRAPH = 0, 1, 2, -1
+"""Places of the parts of an answer."""
+
+
 def joined(*parts: bytes) -> bytes:
-    """Return an answer: what the program printed of a line, its n-best list, its samples."""
+    """Return an answer: what the program printed of a line, its n-best list, samples, graph."""
     return b"%s\n%s" % (b" ".join(b"%d" % len(part) for part in parts), b"".join(parts))
 
 
-def answer_part(number: int, answer: bytes) -> bytes:
-    """Return a part of an answer, see `joined`."""
+def answer_part(place: int, answer: bytes) -> bytes:
+    """Return the part of an answer that `joined` put in this place."""
     lengths, _, content = answer.partition(b"\n")
     file = io.BytesIO(content)
-    return [file.read(int(length)) for length in lengths.split()][number]
+    return [file.read(int(length)) for length in lengths.split()][place]

@@ -285,7 +285,12 @@ class Moses(Decoder):
             graph_format="osgx",
         )
         # The list comes last: where it stands, the other files do.
-        files = [(-1, graphs), (0, best), (2, sampled and sampled[0]), (1, request["out"])]
+        files = {
+            _program_work.GRAPH: graphs,
+            _program_work.BEST: best,
+            _program_work.SAMPLES: sampled and sampled[0],
+            _program_work.LIST: request["out"],
+        }
         _shards.decode_lines(
             work,
             lines,
@@ -294,7 +299,11 @@ class Moses(Decoder):
             shards=lambda count, tasks: min(count, max(jobs, tasks)),
             models=[*(path for path, _ in models), self.program],
             here=Team(jobs, waits=True),
-            outputs={path: partial(_program_work.answer_part, n) for n, path in files if path},
+            outputs={
+                path: partial(_program_work.answer_part, place)
+                for place, path in files.items()
+                if path
+            },
         )
 
     def _weight_arguments(self, weights: FeatureWeights) -> tuple[list[str], str]:

@@ -153,6 +153,7 @@ def open_run(
 
 
 def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bool) -> None:
+    """Check what is in a locked folder, clear what is to go, and write the fingerprint."""
     file = path / FINGERPRINT_FILE
     content = _read_fingerprint(file)
     if content is None and (products := _products(path)):
@@ -167,7 +168,8 @@ def _claim(path: Path, fingerprint: Mapping[str, str], *, origin: str, fresh: bo
         content = {"fingerprint": {}}
     else:
         _compare(path, content["fingerprint"], fingerprint, origin)
-        if content["fingerprint"].get(SEVERAL) == "1" != fingerprint.get(SEVERAL):
+        had_one = content["fingerprint"].get(SEVERAL) == "1"
+        if had_one and fingerprint.get(SEVERAL) != "1":
             _begin_series(path, content)
     refuse_misplaced(path)
     if content["fingerprint"] != fingerprint:

@@ -6,6 +6,7 @@ processor. Here the same loss gives the same result everywhere, and no library s
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import inner, norm
 
 Loss = Callable[[FloatArray], tuple[float, FloatArray]]
+"""Returns the loss at (X,) numbers, and its gradient (X,)."""
 
 PAIRS = 10
 """How many of the last steps describe the curvature."""
@@ -28,6 +30,14 @@ SMALLEST_GAIN = 2.2e-9
 """The descent ends if a step gains no more than this share of the loss."""
 
 
+class Point(NamedTuple):
+    """Numbers (X,), the loss there, and its gradient (X,)."""
+
+    numbers: FloatArray
+    loss: float
+    gradient: FloatArray
+
+
 def minimise(
     loss: Loss, begin: FloatArray, lower: FloatArray, upper: FloatArray, *, iterations: int
 ) -> FloatArray:
@@ -39,21 +49,20 @@ def minimise(
 
     Parameters
     ----------
-    loss : callable
-        Returns the loss at (X,) numbers, and its gradient (X,).
     begin, lower, upper : (X,) float64
         The bounds may be infinite. Not modified.
     iterations : int
         The largest number of steps.
     """
-    here = np.clip(begin, lower, upper)
-    value, slope = loss(here)
-    pairs: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=PAIRS)
+    numbers = np.clip(begin, lower, upper)
+    here = Point(numbers, *loss(numbers))
+    pairs: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=PAIRS)  # of a move and its turn
     for _ in range(iterations):
-        allowed = np.clip(here - slope, lower, upper) - here
+        numbers, value, slope = here
+        allowed = np.clip(numbers - slope, lower, upper) - numbers
         if not np.abs(allowed).max(initial=0.0) > FLAT * abs(value):
             break
-        free = ~(((here <= lower) & (slope > 0)) | ((here >= upper) & (slope < 0)))
+        free = ~(((numbers <= lower) & (slope > 0)) | ((numbers >= upper) & (slope < 0)))
         downhill = np.where(free, -slope, 0.0)
         steepness = norm(downhill)
         if steepness == 0:
@@ -63,21 +72,19 @@ def minimise(
             pairs.clear()
             direction = downhill
         length = 1.0 if pairs else 1.0 / steepness
-        reached = _step(loss, (here, value, slope), direction, length, lower, upper)
+        reached = _step(loss, here, direction, length, lower, upper)
         if reached is None:
             if not pairs:
                 break
             pairs.clear()  # the curvature misled: try the steepest way
             continue
-        there, low, turned = reached
-        move, turn = there - here, turned - slope
+        move, turn = reached.numbers - numbers, reached.gradient - slope
         if inner(move, turn) > np.finfo(np.float64).eps * inner(turn, turn):
             pairs.append((move, turn))
-        gain, size = value - low, max(abs(value), abs(low))
-        here, value, slope = reached
-        if gain <= SMALLEST_GAIN * size:
+        here = reached
+        if value - here.loss <= SMALLEST_GAIN * max(abs(value), abs(here.loss)):
             break
-    return here
+    return here.numbers
 
 
 def _newton(downhill: FloatArray, pairs: list[tuple[FloatArray, FloatArray]]) -> FloatArray:
@@ -99,31 +106,28 @@ def _newton(downhill: FloatArray, pairs: list[tuple[FloatArray, FloatArray]]) ->
 
 def _step(
     loss: Loss,
-    start: tuple[FloatArray, float, FloatArray],
+    start: Point,
     direction: FloatArray,
     length: float,
     lower: FloatArray,
     upper: FloatArray,
-) -> tuple[FloatArray, float, FloatArray] | None:
-    """Return numbers along a direction, their loss and gradient; None if none has a lower loss.
+) -> Point | None:
+    """Return a point along a direction; None if none has a lower loss.
 
     Parameters
     ----------
-    start
-        Numbers, their loss and gradient.
     length
         The length to try first.
     """
-    here, value, slope = start
-    along = inner(slope, direction)
+    along = inner(start.gradient, direction)
     moving, short, long, lowest = direction != 0, 0.0, np.inf, None
     for _ in range(TRIALS):
-        there = np.clip(here + length * direction, lower, upper)
-        low, turned = loss(there)
-        if low <= value + ENOUGH * inner(slope, there - here):
-            lowest, short = (there, low, turned), length
-            inside = ((there > lower) & (there < upper))[moving].all()
-            if not inside or inner(turned, direction) >= STEEP * along:
+        numbers = np.clip(start.numbers + length * direction, lower, upper)
+        there = Point(numbers, *loss(numbers))
+        if there.loss <= start.loss + ENOUGH * inner(start.gradient, numbers - start.numbers):
+            lowest, short = there, length
+            inside = ((numbers > lower) & (numbers < upper))[moving].all()
+            if not inside or inner(there.gradient, direction) >= STEEP * along:
                 break
         else:
             long = length
@@ -132,7 +136,7 @@ def _step(
         elif lowest is not None:
             length = (short + long) / 2
         else:  # the lowest point of the parabola through both, not too near to either
-            bend = low - value - length * along
+            bend = there.loss - start.loss - length * along
             share = -along * length / (2 * bend) if 0 < bend < np.inf else 0.5
             length *= min(max(share, 0.1), 0.5)
     return lowest

@@ -318,9 +318,10 @@ def _ties(
         abs(weight) * max(column.max(initial=0.0), -column.min(initial=0.0))
         for weight, column in zip(vector, nbest.features.T, strict=True)
     )
+    # Rows that may be as high as the best one of their segment, within rounding.
     near = np.flatnonzero(scores >= np.repeat(scores[best] - 2 * ROUNDING * largest, lengths))
-    of_near = np.searchsorted(nbest.offsets, near, "right") - 1
-    tops = best[of_near]
+    segment_of_near = np.searchsorted(nbest.offsets, near, "right") - 1
+    tops = best[segment_of_near]
 
     def sizes(rows: IntArray) -> FloatArray:
         """Return (n,) the sum of the parts of the model scores of rows."""
@@ -334,7 +335,7 @@ def _ties(
     if not is_near.any():
         return
     last = best.copy()
-    last[of_near[is_near]] = near[is_near]  # rows rise: the last one stays
+    last[segment_of_near[is_near]] = near[is_near]  # rows rise: the last one stays
     chosen, other = (
         stats.score(metric, rows if segments is None else rows[segments]) for rows in (best, last)
     )

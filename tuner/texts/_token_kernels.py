@@ -44,6 +44,9 @@ def _powers_of_five() -> HashArray:
 
 _FIVES = _powers_of_five()
 _TENS = 10.0 ** np.arange(23)  # the powers of ten that float64 holds exactly
+SPACE, TAB, RETURN = 32, 9, 13
+PLUS, MINUS, POINT, ZERO, NINE, UPPER_E, LOWER_E = 43, 45, 46, 48, 57, 69, 101
+"""Bytes of ASCII."""
 _FULL = 10**17  # from here on another digit is the nineteenth
 _HASH_START = np.uint64(0xCBF29CE484222325)  # FNV-1a, Fowler, Noll and Vo
 HASH_PRIME = np.uint64(0x100000001B3)
@@ -52,7 +55,7 @@ MIX_PRIME = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth's multip
 
 @helper
 def is_space(byte: int) -> bool:
-    return byte == 32 or 9 <= byte <= 13
+    return byte == SPACE or TAB <= byte <= RETURN
 
 
 @helper
@@ -104,37 +107,37 @@ def scan_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool, int
     read as 0, so that equal values have equal bits.
     """
     i, negative = begin, False
-    if i < end and (text[i] == 45 or text[i] == 43):
-        negative = text[i] == 45
+    if i < end and (text[i] == MINUS or text[i] == PLUS):
+        negative = text[i] == MINUS
         i += 1
     mantissa: Any = 0
     start, power = i, 0
-    while i < end and 48 <= text[i] <= 57:
+    while i < end and ZERO <= text[i] <= NINE:
         if mantissa >= _FULL:
             return 0.0, False, i
-        mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
+        mantissa = mantissa * 10 + (np.int64(text[i]) - ZERO)
         i += 1
     seen = i - start
-    if i < end and text[i] == 46:
+    if i < end and text[i] == POINT:
         i += 1
         point = i
-        while i < end and 48 <= text[i] <= 57:
+        while i < end and ZERO <= text[i] <= NINE:
             if mantissa >= _FULL:
                 return 0.0, False, i
-            mantissa = mantissa * 10 + (np.int64(text[i]) - 48)
+            mantissa = mantissa * 10 + (np.int64(text[i]) - ZERO)
             i += 1
         power = point - i
         seen -= power
-    if seen > 0 and i < end and (text[i] == 101 or text[i] == 69):
+    if seen > 0 and i < end and (text[i] == LOWER_E or text[i] == UPPER_E):
         i += 1
         sign = 1
         size: Any = 0
-        if i < end and (text[i] == 45 or text[i] == 43):
-            sign = -1 if text[i] == 45 else 1
+        if i < end and (text[i] == MINUS or text[i] == PLUS):
+            sign = -1 if text[i] == MINUS else 1
             i += 1
         seen = 0
-        while i < end and 48 <= text[i] <= 57 and size < 10000:
-            size = size * 10 + (np.int64(text[i]) - 48)
+        while i < end and ZERO <= text[i] <= NINE and size < 10000:
+            size = size * 10 + (np.int64(text[i]) - ZERO)
             seen = 1
             i += 1
         power += sign * size
@@ -173,10 +176,10 @@ def read_natural(text: ByteArray, i: int, end: int) -> tuple[int, int]:
     """Read digits from i: return the number, -1 if there is none or it is too large; its end."""
     value: Any = 0
     begin = i
-    while i < end and 48 <= text[i] <= 57:
+    while i < end and ZERO <= text[i] <= NINE:
         if value >= 2**31:  # enough to be refused, not enough to overflow
             return -1, begin
-        value = value * 10 + (np.int64(text[i]) - 48)
+        value = value * 10 + (np.int64(text[i]) - ZERO)
         i += 1
     if i == begin or value >= 2**31:
         return -1, begin

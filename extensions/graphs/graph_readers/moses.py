@@ -204,7 +204,7 @@ class MosesHypergraph(GraphReader):
             for item in fields[0].split():
                 if re.fullmatch(r"\[[0-9]{1,9}\]", item):
                     tails.append(int(item[1:-1]))
-                    body.append(-len(tails))
+                    body.append(-len(tails))  # in its place the string of this tail
                     if tails[-1] >= nodes:
                         block.fail(number, f"{item} is no node, there are {nodes}")
                 elif item not in {"<s>", "</s>"}:

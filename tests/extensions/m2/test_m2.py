@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import starmap
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import portmert
 from portmert.extensions.m2.gold_edits import read_gold
-from portmert.extensions.m2.m2 import M2, corrected, gold_of, gold_row
+from portmert.extensions.m2.m2 import M2, Edit, corrected, gold_of, gold_row
 from portmert.metrics._base import Texts, Vocabulary
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.files import Lines
@@ -83,11 +84,15 @@ def test_counts_are_those_of_a_slow_twin(source, hypothesis, data):
         if texts:
             edits.append((first, last, texts))
             at = max(first, last)
-    row = gold_row(source, [(a, b, [" ".join(text) for text in texts]) for a, b, texts in edits])
+    row = row_of(source, [(a, b, [" ".join(text) for text in texts]) for a, b, texts in edits])
     length, parsed = gold_of(row.split())
     assert length == len(source)
     assert len(parsed) == sum(len(texts) for _, _, texts in edits)
     assert counts(row, hypothesis) == list(max_match(source, hypothesis, edits))
+
+
+def row_of(source, edits):
+    return gold_row(source, list(starmap(Edit, edits)))
 
 
 def counts(row, hypothesis, *others):
@@ -103,9 +108,9 @@ def counts(row, hypothesis, *others):
 
 def test_of_equal_insertions_at_a_place_the_first_is_the_gold_one_as_in_the_scorer():
     # m2scorer: (b -> nothing), (nothing -> a), (nothing -> a); with the second it were 2 edits.
-    assert counts(gold_row(["b"], [(1, 1, ["a"])]), ["a", "a"]) == [1, 3, 1]
+    assert counts(row_of(["b"], [(1, 1, ["a"])]), ["a", "a"]) == [1, 3, 1]
     # So it is with two corrections of one insertion, `a||b`: m2scorer takes a, with b it were 2.
-    assert counts(gold_row(["a", "a", "c"], [(3, 3, ["a", "b"])]), ["c", "a", "b"]) == [1, 3, 1]
+    assert counts(row_of(["a", "a", "c"], [(3, 3, ["a", "b"])]), ["c", "a", "b"]) == [1, 3, 1]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,7 @@ def test_of_equal_insertions_at_a_place_the_first_is_the_gold_one_as_in_the_scor
 )
 def test_gold_insertions_at_one_place(hypothesis, gold, expected):
     words = hypothesis.split()
-    assert counts(gold_row([], [(0, 0, [text]) for text in gold]), words) == expected
+    assert counts(row_of([], [(0, 0, [text]) for text in gold]), words) == expected
     assert [*max_match([], words, [(0, 0, [(text,)]) for text in gold])] == expected
 
 
@@ -154,7 +159,7 @@ def test_gold_insertions_at_one_place(hypothesis, gold, expected):
     ],
 )
 def test_counts_that_m2scorer_printed(source, hypothesis, gold, expected):
-    assert counts(gold_row(source.split(), gold), hypothesis.split()) == expected
+    assert counts(row_of(source.split(), gold), hypothesis.split()) == expected
     edits = [(a, b, [tuple(text.split()) for text in texts]) for a, b, texts in gold]
     assert [*max_match(source.split(), hypothesis.split(), edits)] == expected
 
@@ -162,8 +167,8 @@ def test_counts_that_m2scorer_printed(source, hypothesis, gold, expected):
 def test_of_several_annotators_the_one_that_adds_most_counts():
     words = list("abcdefgh")
     upper = [word.upper() for word in words]
-    every = gold_row(words, [(n, n + 1, [word]) for n, word in enumerate(upper)])
-    first, two = gold_row(words, [(0, 1, ["A"])]), [*upper[:2], *words[2:]]
+    every = row_of(words, [(n, n + 1, [word]) for n, word in enumerate(upper)])
+    first, two = row_of(words, [(0, 1, ["A"])]), [*upper[:2], *words[2:]]
     # 1.25 for each edit that is right, less 2/3 of edits + gold edits / 4: 0.17 and -0.25.
     assert counts(every, two, first) == counts(first, two, every) == [2, 2, 8]
     assert counts(first, [upper[0], *words[1:]], every) == [1, 1, 1]
@@ -268,12 +273,12 @@ def test_gold_edits_and_texts_are_not_taken_for_each_other():
 
 
 def test_gold_edits_are_shown_as_corrected_sources():
-    row = gold_row(["The", "cat", "sat", "at", "mat", "."], [(3, 4, ["on"]), (4, 4, ["the", "a"])])
+    row = row_of(["The", "cat", "sat", "at", "mat", "."], [(3, 4, ["on"]), (4, 4, ["the", "a"])])
     assert corrected(row.split()) == "The cat sat on the mat ."
-    assert corrected(gold_row(["a"], []).split()) == "a"
-    assert corrected(gold_row(["a", "|||", "b"], [(2, 3, ["c"])]).split()) == "a ||| c"
-    assert corrected(gold_row(["a", "b"], [(0, 1, [""]), (2, 2, ["c"])]).split()) == "b c"
-    assert corrected(gold_row(["a", "~"], [(0, 1, ["é ~"]), (2, 2, ["ß"])]).split()) == "é ~ ~ ß"
+    assert corrected(row_of(["a"], []).split()) == "a"
+    assert corrected(row_of(["a", "|||", "b"], [(2, 3, ["c"])]).split()) == "a ||| c"
+    assert corrected(row_of(["a", "b"], [(0, 1, [""]), (2, 2, ["c"])]).split()) == "b c"
+    assert corrected(row_of(["a", "~"], [(0, 1, ["é ~"]), (2, 2, ["ß"])]).split()) == "é ~ ~ ß"
 
 
 def lists(folder):

@@ -90,7 +90,8 @@ def answered(
     if subsets is not None:
         parts["subsets"] = subset_scores(names, counts, resampling, subsets, groups)
     metrics = {x.label: x.metric for x in counts}
-    printed = {label: 100 if metric.in_percent else 1 for label, metric in metrics.items()}
+    # Margins and plans are in the units in which scores are printed.
+    units_of_score = {x: 100 if metric.in_percent else 1 for x, metric in metrics.items()}
     rows = [row for row in document["scores"] if row["difference"] is not None]
     if questions.margin is not None:
         parts["margin"] = questions.margin
@@ -101,7 +102,7 @@ def answered(
                 **power.margin_tests(
                     float(metrics[row["metric"]].oriented(row["difference"])),
                     row,
-                    questions.margin / printed[row["metric"]],
+                    questions.margin / units_of_score[row["metric"]],
                 ),
             }
             for row in rows
@@ -113,7 +114,7 @@ def answered(
             "system": row["system"],
             "difference": difference,
             "needed": power.units_needed(
-                difference / printed[row["metric"]],
+                difference / units_of_score[row["metric"]],
                 row,
                 units,
                 resampling.level,

@@ -77,7 +77,7 @@ def mira(
     at = 0
     for n in range(segments.size):
         begin, end = offsets[segments[n]], offsets[segments[n] + 1]
-        hope = fear = begin
+        hope = fear = begin  # highest model score plus, and minus, background score
         best = worst = -np.inf
         high = low = 0.0
         for h in range(begin, end):
@@ -102,7 +102,7 @@ def mira(
         for d in range(dense):
             change[d] = matrix[hope, d] - matrix[fear, d]
         count = dense
-        if begins.size:
+        if begins.size:  # the sparse columns of both rise: they are merged
             up, down = begins[hope], begins[fear]
             while up < begins[hope + 1] or down < begins[fear + 1]:
                 of_hope = columns[up] if up < begins[hope + 1] else numbers.size
