@@ -416,7 +416,7 @@ def segment_sizes(ids: IntArray, segments: int | None, where: str) -> IntArray:
 def _remedy(ids: IntArray) -> str:
     """Return what to do where segments lack hypotheses; these are the ids that are there."""
     first, last = int(ids[0]), int(ids[-1])
-    if first > 0 and len(ids) == last - first + 1:
+    if first > 0 and (len(ids) == last - first + 1 or 2 * len(ids) <= last):
         return (
             f"numbers count segments from 0, the list has {first}..{last}: --drop-missing takes "
             f"these alone, and references with such ids make them names"

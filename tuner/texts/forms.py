@@ -30,16 +30,24 @@ _SHARE = 0.9
 """Share of them that must be of the form, comments aside."""
 _MOST = 256
 """Texts that the alternatives of one segment may make."""
+_ROLLING = 0.2
+"""Share of cues that may begin as the one before ends; all do in captions that scroll."""
 _NUMBER = r"\d+(?:\.\d+)?"
 _STM = re.compile(
     rf"(\S+)\s+(\S+)\s+(\S+)\s+({_NUMBER})\s+({_NUMBER})(?:\s+(<[^>]*>))?(?:\s+(.*))?"
 )
-_CTM = re.compile(rf"(\S+)\s+(\S+)\s+({_NUMBER})\s+({_NUMBER})\s+(\S+)(?:\s+-?{_NUMBER}\s*)?")
+_CTM = re.compile(
+    rf"(\S+)\s+(\S+)\s+({_NUMBER}|\*)\s+({_NUMBER}|\*)\s+(\S+)"
+    rf"(?:\s+(?:-?{_NUMBER}|NA)(?:\s+\S+){{0,2}})?\s*"
+)
+"""A word may have its confidence, its type and its speaker behind it."""
+_CHANNELS = ("0", "1", "2", "A", "B", "a", "b")
 _CUE = re.compile(r"\s*(?:\d+:)?\d\d:\d\d[.,]\d{3}\s+-->\s+(?:\d+:)?\d\d:\d\d[.,]\d{3}\b.*")
 _RECOGS = re.compile(r"\S+:\t?\s*(?:ref|hyp)=\[.*\]\s*")
+_CONLLU = re.compile(r"\d+(?:[-.]\d+)?(?:\t[^\t]+){9}")
 _TAG = re.compile(r"<[^<>]*>")
-_BRACES = re.compile(r"(?:^|(?<=\s))\{((?:\s+(?!\{)\S+)*?\s+/(?:\s+(?!\{)\S+)*?)\s+\}(?=\s|$)")
-"""Alternatives of SCTK: `{ a / b c / @ }`, of which `@` is no word."""
+_BRACES = re.compile(r"(?<!\S)\{([^{}]*(?:\s/|/\s)[^{}]*)\}(?!\S)")
+"""Alternatives of SCTK: `{ a / b c / @ }`, of which `@` is no word; they may be inside others."""
 COMMENT = ";;"
 IGNORED = "ignore_time_segment_in_scoring"
 """Text of a segment of STM that is not scored."""
@@ -120,11 +128,14 @@ def _mostly(pattern: re.Pattern[str], least: int = 1) -> Callable[[Sequence[str]
 
 
 def _is_stm(lines: Sequence[str]) -> bool:
-    """Whether lines have times in their place, some of them with decimals, in this order."""
+    """Whether lines have times in their place and order, with decimals or behind a channel."""
     matches = [match for match in map(_STM.fullmatch, lines) if match]
     return (
         _mostly(_STM)(lines)
-        and any("." in match[4] + match[5] for match in matches)
+        and (
+            any("." in match[4] + match[5] for match in matches)
+            or all(match[2] in _CHANNELS and not match[3].isdecimal() for match in matches)
+        )
         and all(float(match[4]) <= float(match[5]) for match in matches)
     )
 
@@ -168,6 +179,12 @@ def _stm(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
 
 def _ctm(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
     rows = list(_fields(where, numbered, _CTM, "CTM, `FILE CHANNEL BEGIN DURATION WORD`"))
+    for number, line in numbered:
+        if "*" in line.split()[2:4] and not line.startswith(COMMENT):
+            raise InputError(
+                f"{where}:{number}: CTM with alternatives is not read; keep one of them, and no "
+                f"line with times `*`"
+            )
     times = [(f"{row[0]}-{row[1]}".lower(), float(row[2]) + float(row[3]) / 2) for row in rows]
     return TimedWords(where, (row[4] for row in rows), times)
 
@@ -190,6 +207,16 @@ def cut_at_times(words: TimedWords, others: Sequence[TextFile]) -> LinesById:
         )
     order = sorted(range(len(stm.spans)), key=lambda k: stm.spans[k])
     begins = [stm.spans[k][:2] for k in order]
+    ends = [stm.spans[k][2] for k in order]
+    overlaps = sum(
+        earlier[0] == later[0] and later[1] < end
+        for (earlier, later), end in zip(itertools.pairwise(begins), ends[:-1], strict=True)
+    )
+    if overlaps:
+        warn(
+            f"{stm}: {counted(overlaps, 'segment')} of one channel that overlap: a word goes to "
+            f"the one that begins last; asclite or meeteval score such speech"
+        )
     lines: list[list[str]] = [[] for _ in order]
     outside = 0
     for word, (file, middle) in zip(words, words.times, strict=True):
@@ -211,17 +238,23 @@ def _sgml(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
 
 def _subtitles(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
     """Return the texts of SRT or VTT, a cue each."""
-    cues: list[str] = []
+    cues: list[list[str]] = []
     is_text = False
     for _, line in numbered:
         if _CUE.fullmatch(line):
-            cues.append("")
+            cues.append([])
             is_text = True
         elif not line.strip():
             is_text = False
         elif is_text:
-            cues[-1] = " ".join(f"{cues[-1]} {_TAG.sub('', line)}".split())
-    return Lines(where, cues)
+            cues[-1].append(" ".join(_TAG.sub("", line).split()))
+    again = sum(a[-1:] == b[:1] != [] for a, b in itertools.pairwise(cues))
+    if again > max(1, _ROLLING * len(cues)):
+        warn(
+            f"{where}: {counted(again, 'cue')} of {len(cues)} begin with the last line of the cue "
+            f"before, as rolling captions do: such words count twice; leave them out"
+        )
+    return Lines(where, (" ".join(filter(None, lines)) for lines in cues))
 
 
 def _recogs(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
@@ -237,27 +270,42 @@ def _recogs(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
     return LinesById(where, (row[key] for _, row in records), (row["id"] for _, row in records))
 
 
+def _is_conllu(lines: Sequence[str]) -> bool:
+    return next((bool(_CONLLU.fullmatch(line)) for line in lines if line[0] != "#"), False)
+
+
+def _conllu(where: str, _: Sequence[tuple[int, str]]) -> TextFile:
+    raise InputError(
+        f"{where}: CoNLL-U has a word a line; write the words of a sentence in a line, and give "
+        f"the file to metrics of syntax: --annotator conllu:files={where}"
+    )
+
+
 class TextForm(NamedTuple):
-    """A form of text files: its name, whether first lines show it, and what reads it."""
+    """A form of text files: whether first lines show it, what reads it, and where its ids are."""
 
     name: str
     recognises: Callable[[Sequence[str]], bool]
     read: Callable[[str, Sequence[tuple[int, str]]], TextFile]
+    ids: str = "none: a cue is a line"
 
 
+_OF_RECOGS = "before the colon; `recogs.txt#hyp` or `#ref` if both are there"
 FORMS = (
-    TextForm("SGML", lambda lines: is_sgml(lines[0]), _sgml),
-    TextForm("STM", _is_stm, _stm),
-    TextForm("CTM", _mostly(_CTM, 3), _ctm),
+    TextForm("SGML", lambda lines: is_sgml(lines[0]), _sgml, "none: a `seg` is a line"),
+    TextForm("STM", _is_stm, _stm, "file, channel and begin"),
+    TextForm("CTM", _mostly(_CTM, 3), _ctm, "of STM beside it; it is cut into its segments"),
     TextForm("VTT", lambda lines: lines[0].startswith("WEBVTT"), _subtitles),
     TextForm("SRT", lambda lines: any(map(_CUE.fullmatch, lines[1:2])), _subtitles),
-    TextForm("icefall's results", _mostly(_RECOGS), _recogs),
+    TextForm("icefall's results", _mostly(_RECOGS), _recogs, _OF_RECOGS),
+    TextForm("CoNLL-U", _is_conllu, _conllu, "not read: it has a word a line"),
 )
 
 
 def lines_with_alternatives(texts: Texts) -> dict[int, str]:
     """Return the rows of texts that have alternatives `{ a / b }`, and their lines."""
-    marked = np.flatnonzero(texts.tokens.values == texts.vocabulary.find("{"))
+    opening = [n for n, word in enumerate(texts.vocabulary.words) if word.startswith("{")]
+    marked = np.flatnonzero(np.isin(texts.tokens.values, opening))
     rows = np.unique(np.searchsorted(texts.tokens.offsets, marked, "right") - 1)
     lines = {row: " ".join(texts.words(row)) for row in rows.tolist()}
     return {row: line for row, line in lines.items() if _BRACES.search(line)}
@@ -271,24 +319,19 @@ def alternatives(line: str, where: str) -> list[str]:
     InputError
         They are too many.
     """
-    parts = _BRACES.split(line)
-    if len(parts) == 1:
-        return [line]
-    choices = [
-        [part]
-        if number % 2 == 0
-        else [
-            " ".join(word for word in text.split() if word != "@")
-            for text in re.split(r"(?:^|\s)/(?=\s|$)", part)
-        ]
-        for number, part in enumerate(parts)
-    ]
-    size = 1
-    for choice in choices:
-        size *= len(choice)
-    if size > _MOST:
-        raise InputError(
-            f"{where}: alternatives make {size} texts of one segment, at most {_MOST} are compared"
-        )
-    texts = (" ".join(" ".join(words).split()) for words in itertools.product(*choices))
+    texts, waiting = [], [line]
+    while waiting:
+        text = waiting.pop()
+        match = _BRACES.search(text)
+        if match is None:
+            texts.append(text if text == line else " ".join(text.split()))
+            continue
+        before, after = text[: match.start()], text[match.end() :]
+        for choice in reversed(re.split(r"(?:^|\s)/|/(?=\s|$)", match[1])):
+            words = " ".join(word for word in choice.split() if word != "@")
+            waiting.append(f"{before}{words}{after}")
+        if len(texts) + len(waiting) > _MOST:
+            raise InputError(
+                f"{where}: alternatives make more than {_MOST} texts of a segment; leave some out"
+            )
     return list(dict.fromkeys(texts))

@@ -248,7 +248,7 @@ def doubts(
     hyp = Side.of("hypotheses", batch.hypotheses, first_rows[0])
     ref = Side.of("references", batch.references, first_rows[1])
     sides = hyp, ref
-    lines = [_json_references(hyp, ref)]
+    lines = [_json_lines(sides)]
     if batch.source is not None:
         source = [batch.source[number] for number in segments.tolist()]
         lines.append(_json_source(source))
@@ -278,13 +278,17 @@ def _both_ways(sides: Sides) -> tuple[Sides, Sides]:
     return sides, (sides[1], sides[0])
 
 
-def _json_references(hyp: Side, ref: Side) -> str | None:
-    shares = [side.share_of_lines(_JSON, "") for side in (hyp, ref)]
-    if shares[1] <= 0.5 or shares[0] > 0.1:
+def _json_lines(sides: Sides) -> str | None:
+    """Return a line if hypotheses or references look like JSON; both may be answers in JSON."""
+    shares = [side.share_of_lines(_JSON, "") for side in sides]
+    alike = [(x, side) for x, side in zip(shares, sides, strict=True) if x > 0.5]
+    if not alike or (len(alike) == 1 and sum(shares) - alike[0][0] > 0.1):
         return None
+    share, side = alike[0]
+    names = " and ".join(side.name for _, side in alike)
     return (
-        f"{100 * shares[1]:.0f} % of the references look like JSON (`{ref.lines[0][0]}`): "
-        f"FILE#KEY names the key that has the text"
+        f"{100 * share:.0f} % of the {names} look like JSON (`{side.lines[0][0]}`): if these are "
+        f"records, FILE#KEY names the key that has the text"
     )
 
 

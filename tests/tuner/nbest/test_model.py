@@ -399,6 +399,8 @@ def test_bars_without_blanks_part_fields_where_moses_needs_them(tmp_path):
         assert words == [["a", "b"], ["x|||y"]]  # a token, where fields have blanks around
         assert found.features.tolist() == [[1, 2], [1, 3]]
         assert found.model_scores.tolist() == [-1, -2]
+    old = read(tmp_path, "0||| a b ||| d: 1 2 w: -3 ||| -1\n")  # Moses before 2013
+    assert (old.feature_names, old.features.tolist()) == ((("d", 2), ("w", 1)), [[1, 2, -3]])
     assert fails(tmp_path, spaced) == "list1:2: 5 fields separated by |||, line 1 has 4"
     assert fails(tmp_path, "0 |||a b\n").startswith("list1:1: 2 fields separated by |||, expected")
 
@@ -449,6 +451,8 @@ def test_segments_without_hypothesis(tmp_path):
     assert fails(tmp_path, lines) == (
         "list1: 8 of 12 segments have no hypothesis (ids 1, 4, 5, 6, 7, ...); give the whole list"
     )
+    lines = "".join(f"{k}{LINE[1:]}" for k in (107788, 250, 9))  # names of another program
+    assert "the list has 9..107788: --drop-missing takes these alone" in fails(tmp_path, lines)
     assert "1 of 2 segments have no hypothesis (ids 1);" in fails(tmp_path, LINE, segments=2)
     assert "(ids 0, 1, 2, 3, 4, ...)" in fails(tmp_path, "2000000000" + LINE[1:])
     assert "the n-best lists together: 1 of 2" in fails(tmp_path, LINE, LINE, segments=2)

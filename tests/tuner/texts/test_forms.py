@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from itertools import product
 from pathlib import Path
@@ -12,76 +11,14 @@ import pytest
 import portmert
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import collected_warnings
-from portmert.tuner.texts.forms import FORMS, alternatives
-from tests.support.places import ROOT
-
-SEGMENTS = {"u-1": "the old ship left", "u-2": "we saw birds"}
-
-
-LINKS = {"u-1": "0-0 1-1", "u-2": "0-0 2-1"}
-NUMBERS = {"u-1": "1.5", "u-2": "-2.25"}
-
-
-def written(segments: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the forms of texts without ids, and with ids."""
-
-    def lines(form, between=""):
-        rows = (form.format(id=name, text=text) + "\n" for name, text in segments.items())
-        return between.join(rows)
-
-    def timed(form):
-        return "".join(
-            form.format(n=n, time=f"00:00:0{n}{{}}000", text=text, next=f"00:00:0{n + 1}{{}}000")
-            for n, text in enumerate(segments.values())
-        )
-
-    quoted = "{text}" if segments is NUMBERS else '"{text}"'
-    record = '{{"t": ' + quoted + "}}"
-    plain = {
-        "plain": lines("{text}"),
-        "a.jsonl#t": lines(record),
-        "a.json#t": "[" + lines(record, ",") + "]",
-        "a.tsv#t": "n\tt\n" + lines("0\t{text}"),
-        "a.csv#t": "n,t\n" + lines('0,"{text}"'),
-        "c.jsonl#c.0.t": lines('{{"c": [' + record + ', {{"t": "no"}}]}}'),
-        "sgml": lines('<seg id="1">{text}</seg>'),
-        "set.sgm": f'<refset>\n<doc docid="d">\n{lines("<seg>{text}</seg>")}</doc>\n</refset>\n',
-        "a.vtt": "WEBVTT\n\n" + timed("{time} --> {next}\n<b>{text}</b>\n\n").replace("{}", "."),
-        "a.srt": timed("{n}\n{time} --> {next}\n{text}\n\n").replace("{}", ","),
-    }
-    with_ids = {
-        "kaldi": lines("{id} {text}"),
-        "trn": ";; a note\n" + lines("{text} ({id})") + ";; another\n",
-        "b.jsonl#t": lines('{{"id": "{id}", "t": ' + quoted + "}}"),
-        "b.tsv#t": "id\tt\n" + lines("{id}\t{text}"),
-        "recogs": "".join(f"{name}:\tref={text.split()}\n" for name, text in segments.items()),
-        "both#hyp": "".join(
-            f"{name}:\tref=['x']\n{name}:\thyp={text.split()}\n" for name, text in segments.items()
-        ),
-    }
-    return plain, with_ids
-
-
-PLAIN, WITH_IDS = written(SEGMENTS)
-STM = ";; a note\n" + "".join(
-    f"show 1 spk {n}.0 {n}.50 <o,f> {text}\n" for n, text in enumerate(SEGMENTS.values())
-)
-CTM = "".join(
-    f"show 1 {n + place / 20:.2f} 0.05 {word} 0.9\n"
-    for n, text in enumerate(SEGMENTS.values())
-    for place, word in enumerate(text.split(), 1)
-)
+from portmert.tuner.texts.forms import alternatives, read_form
+from tests.support.forms import CTM, PAGE, PLAIN, SEGMENTS, STM, WITH_IDS, page, write_all
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    contents = {**PLAIN, **WITH_IDS, "stm": STM, "ctm": CTM}
-    for begin, segments in (("l-", LINKS), ("n-", NUMBERS)):
-        for forms in written(segments):
-            contents |= {f"{begin}{name}": content for name, content in forms.items()}
-    for name, content in contents.items():
-        (tmp_path / name.partition("#")[0]).write_text(content)
+    write_all(tmp_path)
     return tmp_path
 
 
@@ -120,19 +57,12 @@ def test_every_form_is_read_under_every_option_of_links():
                 assert made == [[(0, 0), (1, 1)], [(0, 0), (2, 1)]]
 
 
-@pytest.fixture
-def lists(folder):
-    for ids, name in ((False, "list"), (True, "list-of-ids")):
-        rows = (
-            {"nbest": [{"text": text, "features": {"f": 1.0}}], **({"id": key} if ids else {})}
-            for key, text in SEGMENTS.items()
-        )
-        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return {"list": PLAIN, "list-of-ids": WITH_IDS}
+LISTS = {"list": PLAIN, "list-of-ids": WITH_IDS}
 
 
-def test_every_form_is_read_beside_lists(lists):
-    for name, forms in lists.items():
+@pytest.mark.usefixtures("folder")
+def test_every_form_is_read_beside_lists():
+    for name, forms in LISTS.items():
         for form in forms:
             read = portmert.Lists.read(name, refs=[form], source=form, features=[f"q=chrf@{form}"])
             texts = read.references
@@ -155,26 +85,16 @@ def numbers_read(name, form):
     return True
 
 
-ROWS = {
-    "`FILE.jsonl#KEY`": ("a.jsonl#t", "a.json#t", "b.jsonl#t", "c.jsonl#c.0.t"),
-    "`FILE.tsv#COLUMN`": ("a.tsv#t", "a.csv#t", "b.tsv#t"),
-    "as in Kaldi's `text`": ("kaldi",),
-    "as in sclite's `text (spk-utt)`": ("trn",),
-    "icefall's results": ("recogs", "both#hyp"),
-    "SGML, SRT, VTT": ("sgml", "set.sgm", "a.vtt", "a.srt"),
-}
-"""Rows of the table of the page on formats, and forms that stand for them."""
-
-
-@pytest.mark.usefixtures("lists")
-def test_the_page_tells_which_forms_numbers_have(folder):
-    (folder / "n-kaldi").write_text("u-1-1 1.5\nu-2-1 -2.25\n")
-    page = (ROOT / "docs/how-to/formats.md").read_text(encoding="utf-8")
-    for row, forms in ROWS.items():
-        (cells,) = (line.split(" | ") for line in page.splitlines() if row in line.split(" | ")[0])
+@pytest.mark.usefixtures("folder")
+def test_features_and_scores_read_the_same_forms():
+    for name, forms in LISTS.items():
         for form in forms:
-            name = "list-of-ids" if form in WITH_IDS else "list"
-            assert numbers_read(name, f"n-{form}") == ("yes" in cells[2]), form
+            numbers_read(name, f"n-{form}")
+
+
+def test_the_page_has_the_table_of_the_forms():
+    """After a change: python -m tests.support.forms."""
+    assert page() == PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("folder")
@@ -186,6 +106,15 @@ def test_words_with_times_are_cut_into_the_segments_of_stm(folder):
         0.0,
         ["late: 1 word outside of all segments of stm, left out"],
     )
+    (folder / "more").write_text(CTM.replace(" 0.9\n", " NA lex ann \n"))
+    assert errors("more", "stm") == (0.0, [])
+    (folder / "whole").write_text("a 1 ann 0 2 x y\na 1 bob 1 3 z\n")
+    (folder / "words").write_text("a 1 0.2 0.2 x\na 1 0.5 0.2 y\na 1 2.1 0.1 z\n")
+    rate, (line,) = errors("words", "whole")
+    assert (rate, line[:46]) == (0.0, "whole: 1 segment of one channel that overlap: ")
+    (folder / "either").write_text(CTM + "show 1 * * <ALT_BEGIN>\n")
+    with pytest.raises(InputError, match="either:8: CTM with alternatives is not read; keep one"):
+        errors("either", "stm")
     with pytest.raises(InputError, match="CTM has words with times and no segments; give"):
         errors("ctm", "plain")
     (folder / "bad").write_text(f"{STM * 20}show 1 x\n")
@@ -216,16 +145,15 @@ def test_alternatives_of_references_are_alternatives(folder):
     assert errors("other", "alt")[0] == pytest.approx(1 / 6)
 
 
-def test_the_page_of_formats_has_every_form():
-    page = (ROOT / "docs/how-to/formats.md").read_text(encoding="utf-8")
-    assert [form.name for form in FORMS if form.name not in page] == []
-
-
 def test_texts_of_alternatives():
     assert alternatives("a { b / c d / @ } e", "x") == ["a b e", "a c d e", "a e"]
     assert alternatives("{ a / b }", "x") == ["a", "b"]
     assert alternatives("a {b/c} { no }", "x") == ["a {b/c} { no }"]
-    with pytest.raises(InputError, match="x: alternatives make 512 texts of one segment, at most"):
+    nested = ["a c", "b", "a d e"]
+    assert alternatives("{ a { c / d e } / b }", "x") == nested
+    assert alternatives("{a {c / d e} /b }", "x") == nested
+    assert alternatives("a { b / c } { d / 1/2 }", "x") == ["a b d", "a b 1/2", "a c d", "a c 1/2"]
+    with pytest.raises(InputError, match="x: alternatives make more than 256 texts of a seg"):
         alternatives("{ a / b } " * 9, "x")
 
 
@@ -241,3 +169,21 @@ def test_ids_in_other_case_are_joined_and_told(folder):
 def test_results_with_both_sides_must_be_named():
     with pytest.raises(InputError, match="name these by both#ref, those by both#hyp"):
         errors("both", "kaldi")
+
+
+def test_captions_that_scroll_are_told(folder):
+    times = "00:00:0{0}.000 --> 00:00:0{0}.900\n"
+    lines = ["oh", "yeah", "what", "this", "will"]
+    cues = [f"{times.format(n)}{lines[n - 1]}\n{lines[n]}\n\n" for n in range(1, 5)]
+    (folder / "a.vtt").write_text("WEBVTT\n\n" + "".join(cues))
+    with collected_warnings() as told:
+        texts = list(read_form(Path("a.vtt")))
+    assert texts == ["oh yeah", "yeah what", "what this", "this will"]
+    (line,) = told
+    assert line.startswith("a.vtt: 3 cues of 4 begin with the last line of the cue before, ")
+
+
+def test_a_word_a_line_of_conllu_is_refused(folder):
+    (folder / "x").write_text("# sent_id = 1\n1\tA\ta\tX" + "\t_" * 6 + "\n")
+    with pytest.raises(InputError, match="x: CoNLL-U has a word a line; write the words of a sen"):
+        errors("x", "plain")

@@ -38,8 +38,10 @@ class MosesReader(BarsReader):
 
     def lines(self, file: ListFile) -> Iterator[bytes] | None:
         """Return the lines with `d=` for the label `d:` of Moses before 2013; None without."""
-        fields = split_fields(file.head[0].encode()) if file.head else []
-        if len(fields) < 3 or _OLD_LABEL.match(fields[2]) is None:
+        fields = (
+            file.head[0].encode().split(b"|||", 3) if file.head else []
+        )  # as in `_with_equals`
+        if len(fields) < 3 or _OLD_LABEL.match(fields[2].strip()) is None:
             return None
         return map(_with_equals, file.byte_lines())
 
