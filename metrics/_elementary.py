@@ -53,10 +53,10 @@ def _each(kernel: Compiled, values: FloatArray | float, *more: float) -> FloatAr
     return out
 
 
-def summed(values: FloatArray) -> FloatArray:
-    """Return the (...) sums of values (..., n) along the last axis."""
+def summed(values: FloatArray, before: FloatArray | float = 0.0) -> FloatArray:
+    """Return the (...) sums of values (..., n) along the last axis, added to those `before`."""
     parts = [values[..., k : k + ROW].sum(axis=-1) for k in range(0, values.shape[-1], ROW)]
-    return np.asarray(sum(parts, np.zeros(values.shape[:-1])))
+    return np.asarray(sum(parts, np.zeros(values.shape[:-1]) + before))
 
 
 def inner(first: FloatArray, second: FloatArray) -> float:

@@ -29,7 +29,7 @@ from tests.bench.growth import growing
 from tests.bench.lexical import lexical
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds
-from tests.bench.memory import memory
+from tests.bench.memory import memory, of_frame
 from tests.bench.metaeval import metaeval
 from tests.bench.peers import HEADERS, peers
 from tests.bench.reading import reading
@@ -57,7 +57,7 @@ def main() -> None:
             line_search,
             lambda: growth(folder),
             growing,
-            lambda: memory(folder),
+            lambda: [*memory(folder), *of_frame()],
             lambda: reading(folder, lists),
             lambda: optimizing(folder, lists, seeds),
             lambda: drop_in(folder, lists),

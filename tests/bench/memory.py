@@ -1,6 +1,7 @@
 """Peak memory of `optimize` on large lists, as a multiple of the arrays that it searches.
 
 python -m tests.bench.memory [--millions 2 5 20] [--optimizer NAME] [--folder DIR]
+python -m tests.bench.memory --frame SEGMENTS   searches a frame of 16 candidates a segment
 
 Lists of 1,000 hypotheses a segment with 14 features are generated in a stream; 20 million of them
 take 4 GB of disk.
@@ -16,7 +17,9 @@ import click
 import numpy as np
 from tabulate import tabulate
 
+import portmert
 from tests.bench.measure import run
+from tests.support.places import ROOT
 
 PER_SEGMENT, FEATURES, STATISTICS, WORDS, LENGTH = 1000, 14, 10, 5000, 12
 ARRAYS = 8 * (FEATURES + STATISTICS)
@@ -24,6 +27,40 @@ ARRAYS = 8 * (FEATURES + STATISTICS)
 VALUES = 10_000
 DIFFERENT = 1000
 """Segments that are made; longer lists repeat them under other ids."""
+
+
+OF_FRAME = 6
+"""Features of a data frame; beside them it has ids, and an outcome."""
+
+
+def of_frame() -> list[list[str]]:
+    """Return a row of the table for a data frame of 800,000 candidates."""
+    small, large = (
+        run(["--frame", segments], module="tests.bench.memory", folder=ROOT)
+        for segments in (150, 50_000)
+    )
+    column = 8 * 16 * (50_000 - 150)
+    peak = (large.memory - small.memory) / column
+    beyond = (peak - (OF_FRAME + 2)) / (OF_FRAME + 1)
+    what = "optimize, a frame of 800,000 candidates with 6 features and an outcome: peak memory"
+    return [[f"{what} above a run on 2,400 and the frame", f"{beyond:.2f} x arrays", "<= 2.7"]]
+
+
+def optimize_frame(segments: int) -> None:
+    """Search weights on a data frame that is made at random."""
+    rng = np.random.default_rng(segments)
+    columns = rng.normal(size=(OF_FRAME, 16 * segments))
+    utilities = columns[:2].sum(axis=0) + rng.gumbel(size=16 * segments)
+    lists = utilities.reshape(segments, 16)
+    frame = {f"f{place}": column.copy() for place, column in enumerate(columns)}
+    features = list(frame)
+    frame["segment"] = np.repeat(np.arange(segments), 16)
+    frame["right"] = (lists == lists.max(axis=1, keepdims=True)).reshape(-1).astype(float)
+    del columns, utilities, lists
+    read = portmert.Lists.from_frame(
+        frame, segment="segment", features=features, outcomes=["right"]
+    )
+    portmert.optimize(read, "right", threads=2)
 
 
 def memory(folder: Path, millions: int = 2, optimizer: str = "bagged") -> list[list[str]]:
@@ -89,9 +126,14 @@ def main() -> None:
     parser.add_argument("--millions", type=int, nargs="+", default=[2, 5, 20])
     parser.add_argument("--optimizer", default="bagged")
     parser.add_argument("--folder", type=Path, help="Where the lists go; default: temporary.")
+    parser.add_argument("--frame", type=int)
     options = parser.parse_args()
+    if options.frame is not None:
+        optimize_frame(options.frame)
+        return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         rows = [memory(Path(folder), size, options.optimizer)[0] for size in options.millions]
+        rows += of_frame()
     click.echo(tabulate(rows, headers=["what", "measured", "goal"]))
 
 

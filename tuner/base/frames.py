@@ -183,7 +183,10 @@ class Frame:
         values = _plain_array(column)
         if values.dtype.kind not in "biuf":
             values = self._from_objects(name, values)
-        numbers: FloatArray = values.astype(np.float64) + 0.0
+        numbers: FloatArray = values.astype(np.float64)
+        numbers += 0.0  # no -0.0
+        if numbers.min(initial=0) >= -LARGEST and numbers.max(initial=0) <= LARGEST:
+            return numbers
         wrong = ~(np.abs(numbers) <= LARGEST) & ~np.isnan(numbers)
         for row in np.flatnonzero(wrong)[:1].tolist():
             self.fail(name, row, f"{numbers[row]}; values must be {FINITE}")

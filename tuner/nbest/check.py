@@ -152,9 +152,10 @@ def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:
         columns = zip(names, nbest.features.T, strict=True)
         by_name = {f"feature {name}": (np.asarray(column), True) for name, column in columns}
         by_name = {"the scores in the lists": (nbest.model_scores, False), **by_name}
-    neighbours = _neighbours(nbest)
+    neighbours, divisors = _neighbours(nbest), list(_divisors(nbest))
     lines = []
-    for name, (values, is_feature) in by_name.items():
+    for name, (of_all, is_feature) in by_name.items():
+        values = of_all[: nbest.offsets[: MOST_SEGMENTS + 1][-1]]
         plain = _in_order(values, neighbours)
         if plain is None:
             continue
@@ -166,7 +167,7 @@ def length_order(nbest: NBest, scores: FloatArray | None = None) -> str:
             continue
         shares = [
             (max(share, 1 - share) if is_feature else share, divisor)
-            for divisor, lengths in _divisors(nbest)
+            for divisor, lengths in divisors
             if (share := _in_order(values / lengths, neighbours)) is not None
         ]
         divided, divisor = max(shares, key=lambda pair: pair[0], default=(0.0, ""))
@@ -206,11 +207,12 @@ def order_of_firsts(nbest: NBest, weights: FeatureWeights) -> str:
 
 
 def _divisors(nbest: NBest) -> Iterator[tuple[str, FloatArray]]:
-    """Yield what decoders divide scores by: names, and (H,) values.
+    """Yield what decoders divide scores by: names, and values for the first lists.
 
     The length may count the end of the sentence; with 5 more it is that of Wu et al. (2016).
     """
-    lengths = np.maximum(np.asarray(nbest.texts.tokens.lengths, dtype=np.float64), 1)
+    ends = nbest.texts.tokens.offsets[: nbest.offsets[: MOST_SEGMENTS + 1][-1] + 1]
+    lengths = np.maximum(np.diff(ends).astype(np.float64), 1)
     for more in (0, 1, 5):
         for power in (1, 0.6):
             name = f"the length + {more}" if more else "the length"
@@ -222,7 +224,8 @@ def _neighbours(nbest: NBest) -> tuple[IntArray, IntArray]:
     ends = nbest.offsets[: MOST_SEGMENTS + 1]
     rows = np.arange(ends[-1])
     if len(nbest.ranks) == nbest.offsets[-1]:
-        rows = np.lexsort((nbest.ranks[: ends[-1]], nbest.segment_of_row[: ends[-1]]))
+        segments = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+        rows = np.lexsort((nbest.ranks[: ends[-1]], segments))
     later = np.setdiff1d(np.arange(1, len(rows)), ends)
     return rows[later - 1], rows[later]
 

@@ -23,7 +23,7 @@ from .model import NBest
 
 MOST_COLUMNS = 300
 """Columns of which every pair is compared."""
-BLOCK = 1 << 19
+BLOCK = 1 << 16
 """Values that are centred at once."""
 MOST_SEGMENTS, MOST_OF_SEGMENT = 200, 20
 """Segments, and hypotheses of each, whose order is compared with that of outcomes."""
@@ -212,8 +212,9 @@ def feature_ranges(nbest: NBest) -> dict[str, Range]:
     for name, size in nbest.feature_names:
         if size == 1:
             values = nbest.features[:, place]
-            centred = values - np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
-            spreads = np.sqrt(np.add.reduceat(centred**2, starts) / sizes)
+            squares = np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
+            np.square(np.subtract(values, squares, out=squares), out=squares)
+            spreads = np.sqrt(np.add.reduceat(squares, starts) / sizes)
             spreads = spreads[spreads > ROUNDING * np.abs(values).max(initial=0.0)]
             spread = float(np.median(spreads)) if len(spreads) >= LEAST_SEGMENTS else 0.0
             ranges[name] = Range(float(values.min()), float(values.max()), spread)

@@ -54,7 +54,7 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
     for name in ids:  # gives each id its number
         names.number(name, None)
     part = empty_rows(len(table), features=0, stats=0)._replace(
-        segments=segments, features=table, scores=np.zeros(len(table)), ranks=ranks
+        segments=segments, features=table, scores=np.broadcast_to(0.0, len(table)), ranks=ranks
     )
     if columns.text is not None:
         texts = frame.texts(columns.text)
@@ -68,7 +68,9 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
     merger.add(ListArrays(part, features, (), has_links=False, where=frame.where))
     nbest = merger.finish(vocabulary, None, names)
     warn_of_dropped_outcomes(nbest, by_name)
-    return replace(nbest, outcomes={name: values[nbest.lines] for name, values in by_name.items()})
+    return replace(  # a column at a time: they are large
+        nbest, outcomes={name: by_name.pop(name)[nbest.lines] for name in list(by_name)}
+    )
 
 
 def feature_table(frame: Frame, features: Sequence[str], *, may_lack: bool) -> FloatArray:

@@ -114,15 +114,18 @@ class DistinctRows:
             extend_rows(joined, block)
         else:
             joined = block
-        hashes = np.concatenate([self._hashes, hash_rows(block)])
-        first = _firsts(joined, hashes)
-        new, old = first == np.arange(len(first)), np.flatnonzero(first != np.arange(len(first)))
-        lines = joined.lines if len(joined.lines) else np.zeros(len(new), dtype=np.int64)
+        hashes = hash_rows(block)
+        if size:
+            hashes = np.concatenate([self._hashes, hashes])
+        old, firsts = _repeated(joined, hashes)
+        lines = joined.lines if len(joined.lines) else np.zeros(len(hashes), dtype=np.int64)
         ranks = joined.ranks if len(joined.ranks) else lines
-        columns = lines[old], joined.segments[old], ranks[old], lines[first[old]]
+        columns = lines[old], joined.segments[old], ranks[old], lines[firsts]
         self._owns = bool(size) or bool(len(old))
-        self.rows = take_rows(joined, np.flatnonzero(new)) if len(old) else joined
-        self._hashes = hashes[new]
+        if len(old):
+            new = np.delete(np.arange(len(hashes)), old)
+            joined, hashes = take_rows(joined, new), hashes[new]
+        self.rows, self._hashes = joined, hashes
         return np.column_stack(columns).astype(np.int64)
 
     def finish(self) -> Rows:
@@ -132,11 +135,11 @@ class DistinctRows:
         """
         rows, self.rows = self.rows, empty_rows(0, features=0, stats=0)
         self._hashes = np.empty(0, dtype=np.uint64)
+        if np.all(rows.segments[1:] >= rows.segments[:-1]):
+            return rows._replace(features=np.asfortranarray(rows.features))
         order = np.argsort(rows.segments, kind="stable").astype(np.int64)
-        is_ordered = bool(np.all(order[1:] > order[:-1]))
-        features = rows.features if is_ordered else rows.features[order]
-        rows = rows._replace(features=np.asfortranarray(features))
-        return rows if is_ordered else _reordered(rows, order)
+        features = np.asfortranarray(rows.features[order])
+        return _reordered(rows._replace(features=features), order)
 
 
 class Merger:
@@ -306,11 +309,12 @@ def _ranked(rows: Rows, first_line: int) -> Rows:
 
 def _ranks(segments: IntArray) -> NDArray[np.int32]:
     """Return (n,) the number of each row among the rows of its segment, from 1."""
-    order = np.argsort(segments, kind="stable")
+    is_sorted = np.all(segments[1:] >= segments[:-1])
+    order = slice(None) if is_sorted else np.argsort(segments, kind="stable")
     begins = np.flatnonzero(np.diff(segments[order], prepend=-1))
-    ranks = np.empty(len(segments), dtype=np.int32)
     sizes = np.diff(begins, append=len(segments))
-    ranks[order] = np.arange(1, len(segments) + 1) - np.repeat(begins, sizes)
+    ranks = np.arange(1, len(segments) + 1, dtype=np.int32)
+    ranks[order] = ranks - np.repeat(begins.astype(np.int32), sizes)
     return ranks
 
 
@@ -354,18 +358,19 @@ def _with_columns(
 
 def empty_rows(n: int, *, features: int, stats: int) -> Rows:
     """Return n rows with nothing in them, all numbers 0, without scores, lines and ranks."""
-    offsets = np.zeros(n + 1, dtype=np.int64)
+    # What nearly all lists replace or lack takes no memory.
+    empty = np.broadcast_to(np.int64(0), n + 1) if n else np.zeros(1, dtype=np.int64)
     return Rows(
         segments=np.zeros(n, dtype=np.int64),
         tokens=np.empty(0, dtype=np.int32),
-        token_offsets=offsets,
+        token_offsets=np.zeros(n + 1, dtype=np.int64),
         links=np.empty((0, 2), dtype=np.int32),
-        link_offsets=offsets.copy(),
+        link_offsets=empty,
         features=np.zeros((n, features)),
         stats=np.zeros((n, stats)),
         sparse_columns=np.empty(0, dtype=np.int32),
         sparse_values=np.empty(0),
-        sparse_offsets=offsets.copy(),
+        sparse_offsets=empty.copy() if not n else empty,
         scores=np.empty(0),
         lines=np.empty(0, dtype=np.int64),
         ranks=np.empty(0, dtype=np.int32),
@@ -467,20 +472,21 @@ def mixed(hashes: HashArray) -> HashArray:
     return product ^ (product >> np.uint64(29))
 
 
-def _firsts(rows: Rows, hashes: HashArray) -> IntArray:
-    """Return (n,) the first row equal to each; those of one hash are compared with the first."""
-    places, in_order = np.arange(len(hashes)), np.sort(hashes)
-    if not (in_order[1:] == in_order[:-1]).any():  # the usual case, in half of the memory
-        return places
+def _repeated(rows: Rows, hashes: HashArray) -> tuple[IntArray, IntArray]:
+    """Return (D,) the rows equal to an earlier one, and (D,) the first that each is equal to.
+
+    Those of one hash are compared with the first.
+    """
+    in_order = np.sort(hashes)
+    if not (in_order[1:] == in_order[:-1]).any():  # the usual case, in a third of the memory
+        return np.empty((2, 0), dtype=np.int64)
     del in_order
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     above = first[inverse.reshape(-1)]
-    later = np.flatnonzero(above != places)
-    for begin in range(0, len(later), CHUNK):
-        part = later[begin : begin + CHUNK]
-        part = part[_equal(rows, part, above[part])]
-        places[part] = above[part]
-    return places
+    later = np.flatnonzero(above != np.arange(len(above)))
+    parts = np.split(later, range(CHUNK, len(later), CHUNK))
+    repeated = np.concatenate([part[_equal(rows, part, above[part])] for part in parts])
+    return repeated, above[repeated]
 
 
 def _equal(rows: Rows, these: IntArray, those: IntArray) -> NDArray[np.bool_]:

@@ -28,6 +28,9 @@ from ..base import errors, files
 from ..texts.corpus import References
 from ..weights.feature_weights import MOST_SHOWN, FeatureNames, FeatureWeights
 
+BLOCK = 1 << 14
+"""Hypotheses that are scored at once: what a processor keeps near."""
+
 
 class ListStatistics(NamedTuple):
     """The sufficient statistics that lists have in place of texts.
@@ -215,8 +218,10 @@ def model_scores(nbest: NBest, weights: FeatureWeights, *, origin: str = "weight
     vector = weights.vector(nbest.feature_names, origin=origin)
     # Column by column: a matrix product may sum rows in different orders, and break ties.
     scores = nbest.unlisted.copy() if nbest.unlisted.size else np.zeros(len(nbest.features))
-    for column, weight in enumerate(vector):
-        scores += weight * nbest.features[:, column]
+    for begin in range(0, len(scores), BLOCK):
+        rows = slice(begin, begin + BLOCK)
+        for column, weight in enumerate(vector):
+            scores[rows] += weight * nbest.features[rows, column]
     return scores if nbest.sparse is None else scores + sparse_scores(nbest.sparse, weights)
 
 

@@ -24,7 +24,7 @@ CLEARLY = 3.0
 """Standard errors of a paired difference from which it is told."""
 SHARE = 0.1
 """The share of the gain over chance from which negative weights are told."""
-MOST_SEARCHED = 10_000
+MOST_SEARCHED = 5_000
 """Segments, evenly spaced, on which weights at 0 or above are searched."""
 _SHOWN = 5
 _OWN_DIRECTION = re.compile(
@@ -97,9 +97,14 @@ def negative_finding(
     if outcomes is None or not negative or len(nbest) < 2:
         return ""
     chance = by_chance(outcomes, nbest.offsets)
-    tuned = outcomes[best_hypotheses(nbest, weights)]
+    del outcomes  # they are large
+
+    def chosen(weights: FeatureWeights) -> FloatArray:
+        return np.asarray(metric.oriented(stats.take(best_hypotheses(nbest, weights))[:, 0]))
+
+    tuned = chosen(weights)
     zeros = FeatureWeights({**weights.values, **dict.fromkeys(negative, (0.0,))})
-    if not _is_clear_gain(tuned, outcomes[best_hypotheses(nbest, zeros)], chance):
+    if not _is_clear_gain(tuned, chosen(zeros), chance):
         return ""
     bounds = dict.fromkeys(_free(nbest, setup), (0.0, math.inf))
     constraints = replace(setup.constraints, bounds={**setup.constraints.bounds, **bounds})
@@ -107,7 +112,7 @@ def negative_finding(
         bounded = replace(setup, optimizer=MinRisk(), constraints=constraints)
         searched = np.arange(0, len(nbest), 1 + (len(nbest) - 1) // MOST_SEARCHED)
         found = find_weights(nbest, stats, metric, bounded, segments=searched)
-    above = outcomes[best_hypotheses(nbest, found.weights)]
+    above = chosen(found.weights)
     if not _is_clear_gain(tuned, above, chance):
         return ""
     with_them, without, mean = (

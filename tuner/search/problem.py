@@ -287,9 +287,13 @@ def within_segment_spread(
     for row in range(0, len(features), at_once):
         block = features[row : row + at_once]
         means = np.add.reduceat(block, offsets[:-1], axis=1) / lengths
-        squares = np.repeat(means, lengths, axis=1)
-        np.square(np.subtract(block, squares, out=squares), out=squares)
-        deviation = np.sqrt(summed(squares) / hypotheses)
+        squares = np.zeros(len(block))
+        for begin in range(0, hypotheses, SPREAD_AT_ONCE):  # whole rows of `summed`
+            part = block[:, begin : begin + SPREAD_AT_ONCE]
+            edges = np.clip(offsets, begin, begin + part.shape[1])
+            centred = part - np.repeat(means, np.diff(edges), axis=1)
+            squares = summed(np.square(centred, out=centred), squares)
+        deviation = np.sqrt(squares / hypotheses)
         differs = deviation > 1e-12 * np.abs(means).max(axis=1)
         spread[row : row + at_once] = np.where(differs, deviation, if_constant)
     return spread

@@ -17,7 +17,7 @@ from portmert.metrics._elementary import norm
 
 from ...base import streams
 from ...base.components import Check, Component, Refuse, described
-from ...base.context import current
+from ...base.context import current, within
 from ...base.threads import Team
 from ..constraints import Bounds
 from ..metric_scale import rescaled
@@ -175,9 +175,13 @@ class Optimizer(Component):
         shared = workers.shared(problem)
         tasks = [(shared, self, starts, bounds, seed, restart) for restart in range(count)]
         context.progress("searching", 0, count)
-        results = dict(
-            workers.run(_restart, tasks, phase="searching", name_of="restart {}".format)
-        )
+        if count == 1:  # a thread of its own would keep memory of its own
+            with within(replace(context, cluster=None, progress=Team.step)):
+                results = {0: _restart(*tasks[0])}
+            context.progress("searching", 1, 1)
+        else:
+            run = workers.run(_restart, tasks, phase="searching", name_of="restart {}".format)
+            results = dict(run)
         ends, seconds, no_scores = zip(
             *(results[restart] for restart in range(count)), strict=True
         )

@@ -9,6 +9,7 @@ from ...base.threads import raise_if_cancelled
 from .._line_search_kernels import first_maxima
 from ..lbfgs import minimise
 from ..problem import MANY, TuningProblem, oriented_scores, within_segment_spread
+from ..stat_table import ROWS_AT_ONCE
 from . import _linear
 
 STRENGTHS = (0.3, 0.1, 0.03, 0.01, 0.003)
@@ -25,27 +26,20 @@ LOWEST = -300.0
 """The lowest logarithm of a probability, relative to that of the best hypothesis: none is 0."""
 
 
-def are_outcomes(problem: TuningProblem, stats: FloatArray) -> bool:
+def are_outcomes(problem: TuningProblem) -> bool:
     """Return whether the score is the mean of outcomes: right or wrong, two values.
 
     It counts as the mean of the segments' own if it is for the first, the last and the best
     hypotheses of the segments, and of the first two, four, eight and so on of them. One segment
-    alone says nothing.
-
-    Parameters
-    ----------
-    stats : (H, K) float64
-        Statistics of every hypothesis.
+    alone says nothing. The statistics of every hypothesis are read.
     """
     offsets = problem.offsets
     sizes = {2**n for n in range(1, 63) if 2**n < len(offsets) - 1} | {len(offsets) - 1}
     counts = np.array(sorted(sizes))
 
     def is_so(rows: IntArray) -> bool:
-        scores_alone, sums = (
-            oriented_scores(problem.metric, stats[rows]),
-            np.cumsum(stats[rows], axis=0),
-        )
+        stats = problem.stats.take(problem.rows_of(rows))
+        scores_alone, sums = oriented_scores(problem.metric, stats), np.cumsum(stats, axis=0)
         whole = oriented_scores(problem.metric, sums[counts - 1])
         return bool(
             np.allclose(np.cumsum(scores_alone)[counts - 1] / counts, whole, rtol=1e-9, atol=1e-12)
@@ -53,8 +47,14 @@ def are_outcomes(problem: TuningProblem, stats: FloatArray) -> bool:
 
     if len(offsets) < 3 or not (is_so(offsets[:-1]) and is_so(offsets[1:] - 1)):
         return False
-    scores = oriented_scores(problem.metric, stats)
-    if len(np.unique(scores)) != 2 or not np.isfinite(scores).all():
+    scores = np.empty(problem.size)
+    for begin in range(0, problem.size, ROWS_AT_ONCE):
+        rows = np.arange(begin, min(begin + ROWS_AT_ONCE, problem.size))
+        stats = problem.stats.take(problem.rows_of(rows))
+        scores[rows] = oriented_scores(problem.metric, stats)
+    lowest, highest = scores.min(), scores.max()
+    are_two = lowest < highest and ((scores == lowest) | (scores == highest)).all()
+    if not are_two or not np.isfinite([lowest, highest]).all():
         return False
     return is_so(first_maxima(scores, offsets))
 

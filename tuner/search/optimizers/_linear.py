@@ -1,5 +1,7 @@
 """Weights of comparable size, for optimizers that learn; the best of several weights."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
@@ -78,6 +80,11 @@ class Linear:
             matrix[rows, : self._dense] = values.T
             if self._fixed_spread:
                 matrix[rows, self._dense] = problem.fixed[rows] / self._fixed_spread
+
+    def forget_features(self) -> None:
+        """Free the features of the problem, which `matrix` has; only the rest is read then."""
+        shape = self.problem.features.shape
+        self.problem = replace(self.problem, features=np.broadcast_to(0.0, shape))
 
     def scores(self, numbers: FloatArray) -> FloatArray:
         """Return the (H,) model scores under (X,) scaled weights."""

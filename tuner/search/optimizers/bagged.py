@@ -1,12 +1,13 @@
 """Search for the weights of highest score on held-out segments: the default."""
 
 import copy
+import itertools
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Annotated, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge, Gt
@@ -44,9 +45,10 @@ class _Fold(NamedTuple):
     Parameters
     ----------
     weights : (L, F + 1) float64
-        The weights of each search, scaled, see `_scaled`.
-    hypotheses : (M, n) int64
-        The hypotheses that each mixture chooses for the fold's segments.
+        The weights of each search, and 1 for what is not searched, divided by the spread of
+        their model scores.
+    places : (M, n) unsigned
+        The place in its list of the hypothesis that each mixture chooses for the fold's segments.
     line_searches : int
         Those of the climb.
     seconds : float
@@ -54,7 +56,7 @@ class _Fold(NamedTuple):
     """
 
     weights: FloatArray
-    hypotheses: IntArray
+    places: NDArray[Any]
     line_searches: int
     seconds: float
 
@@ -75,8 +77,8 @@ class _Split:
         For each fold, its segments.
     taught_by : list of sets of int
         For each fold, those from which weights are learnt while it is held out.
-    scaled_start, start_scores
-        The start, see `_scaled`.
+    start_spread : float
+        The spread of the model scores of the start.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class _Split:
         self.taught_by = [
             {(fold + step) % count for step in range(1, taught + 1)} for fold in range(count)
         ]
-        self.scaled_start, self.start_scores = _scaled(problem, start)
+        self.start_spread = _spread(problem, problem.model_scores(start))
 
     @property
     def learns_from_part(self) -> bool:
@@ -112,7 +114,7 @@ class _Split:
 
     def mixed(self, parts: FloatArray, learnt: FloatArray) -> FloatArray:
         """Return the weights of a mixture of the start with learnt weights."""
-        numbers = _mixture(parts, self.scaled_start, learnt)
+        numbers = _mixture(parts, np.append(self.start, 1.0) / self.start_spread, learnt)
         weights: FloatArray = numbers[:-1] / numbers[-1]  # what is not searched has weight 1 again
         return weights
 
@@ -246,14 +248,25 @@ class Bagged(Optimizer):
                 segments = np.flatnonzero(split.is_learnt(fold))
                 sample = sample.take(*rows_taken(sample.offsets, segments))
             linear = _linear.Linear(sample, split.start, split.bounds)
-            return kbmira.MiraLists(linear, split.start)
+            lists = kbmira.MiraLists(linear, split.start)
+            if third != "climb":
+                linear.forget_features()
+            return lists
 
         is_whole = bool(np.diff(problem.offsets).max(initial=0) <= self.longest)
         is_same = not split.learns_from_part and (is_whole or problem.stats.is_lazy)
         shared = thin(0) if is_same else None
 
         def learn(fold: int) -> _Fold:
-            return self._learn_fold(split, fold, shared or thin(fold), blends, draws[fold], third)
+            begin = time.thread_time()
+            is_learnt = split.is_learnt(fold)
+            if split.learns_from_part:  # the lists have no other segments
+                is_learnt = is_learnt[is_learnt]
+            weights, line_searches = self._learn(
+                shared or thin(fold), fold, is_learnt, draws[fold], third
+            )
+            learnt, places = _choices(split, fold, weights, blends)
+            return _Fold(learnt, places, line_searches, time.thread_time() - begin)
 
         return blends, each(learn, len(split.is_out))
 
@@ -271,37 +284,9 @@ class Bagged(Optimizer):
             return ""
         if self.likelihood and not problem.stats.is_lazy:
             sample = thinned(problem, self.longest, part=0, parts=self.folds)
-            if are_outcomes(sample, sample.all_stats()):
+            if are_outcomes(sample):
                 return "likelihood"
         return "climb" if problem.sparse is None and problem.width <= MOST_CLIMBED else ""
-
-    def _learn_fold(
-        self,
-        split: _Split,
-        fold: int,
-        lists: kbmira.MiraLists,
-        blends: FloatArray,
-        rng: np.random.Generator,
-        third: str,
-    ) -> _Fold:
-        """Learn from thinned lists without a fold, and choose hypotheses for its segments."""
-        begin = time.thread_time()
-        is_learnt, (hypotheses, offsets) = split.is_learnt(fold), split.members(fold)
-        problem, rows = split.problem, hypotheses
-        if split.learns_from_part:  # the lists have no other segments; the fold's tell the spread
-            is_learnt = is_learnt[is_learnt]
-            problem, rows = problem.take(hypotheses, offsets), np.arange(len(hypotheses))
-        weights, line_searches = self._learn(lists, fold, is_learnt, rng, third)
-        pairs = [_scaled(problem, vector) for vector in weights]
-        scores = np.stack([scores[rows] for _, scores in pairs])
-        at_start = split.start_scores[hypotheses]
-        winners = [
-            hypotheses[first_maxima(_mixture(share * blend, at_start, scores), offsets)]
-            for share in SHARES
-            for blend in blends
-        ]
-        learnt = np.stack([vector for vector, _ in pairs])
-        return _Fold(learnt, np.stack(winners), line_searches, time.thread_time() - begin)
 
     def _learn(
         self,
@@ -334,6 +319,30 @@ class Bagged(Optimizer):
         return [*learnt, climbed.weights], climbed.line_searches
 
 
+def _choices(
+    split: _Split, fold: int, weights: Sequence[FloatArray], blends: FloatArray
+) -> tuple[FloatArray, NDArray[Any]]:
+    """Return the scaled weights of searches, and the `places` that mixtures choose, of a fold."""
+    problem, (hypotheses, offsets) = split.problem, split.members(fold)
+    rows: IntArray | slice = hypotheses
+    if split.learns_from_part:  # the fold's segments tell the spread
+        problem, rows = problem.take(hypotheses, offsets), slice(None)
+    at_start = problem.model_scores(split.start)[rows] / split.start_spread
+    learnt, scores = [], np.empty((len(weights), len(hypotheses)))
+    for row, vector in zip(scores, weights, strict=True):
+        of_all = problem.model_scores(vector)
+        spread = _spread(problem, of_all)
+        learnt.append(np.append(vector, 1.0) / spread)
+        row[:] = of_all[rows] / spread
+    mixtures = list(itertools.product(SHARES, blends))
+    narrow = np.min_scalar_type(int(np.diff(offsets).max()))  # all mixtures of all folds are kept
+    places = np.empty((len(mixtures), len(offsets) - 1), dtype=narrow)
+    for row, (share, blend) in zip(places, mixtures, strict=True):
+        winners = first_maxima(_mixture(share * blend, at_start, scores), offsets)
+        row[:] = winners - offsets[:-1]
+    return np.stack(learnt), places
+
+
 def _choose_mixture(
     split: _Split, blends: FloatArray, folds: Sequence[_Fold], *, keeps_start: bool
 ) -> tuple[FloatArray, list[FloatArray]]:
@@ -341,18 +350,20 @@ def _choose_mixture(
     problem = split.problem
     mixtures = [share * blend for share in SHARES for blend in blends]
     groups, winners = DrawnGroups(split.fold_of), problem.winners(split.start)
-    tables = [groups.sums(problem.stats, problem.rows_of(winners))]
-    penalties = np.zeros(1 + len(mixtures))
+    begins, penalties = problem.offsets[:-1], np.zeros(1 + len(mixtures))
+    at_start = groups.sums(problem.stats, problem.rows_of(winners))
+    tables = np.empty((len(penalties), *at_start.shape))
+    tables[0] = at_start
     penalties[0] = problem.penalty(split.start)
     for row, parts in enumerate(mixtures, 1):
         for is_out, fold in zip(split.is_out, folds, strict=True):
-            winners[is_out] = fold.hypotheses[row - 1]
+            winners[is_out] = begins[is_out] + fold.places[row - 1]
             penalty = problem.penalty(split.mixed(parts, fold.weights))
             penalties[row] += penalty * float(is_out.mean())
-        tables.append(groups.sums(problem.stats, problem.rows_of(winners)))
+        tables[row] = groups.sums(problem.stats, problem.rows_of(winners))
     return choose_mixture(
         problem.metric,
-        np.stack(tables),
+        tables,
         penalties,
         blends,
         groups.folds,
@@ -423,12 +434,9 @@ def thinned(problem: TuningProblem, longest: int, *, part: int, parts: int) -> T
     return problem.take(np.repeat(problem.offsets[:-1], sizes) + at, offsets)
 
 
-def _scaled(problem: TuningProblem, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return weights, and 1 for what is not searched, and model scores: scaled to spread 1."""
-    scores = problem.model_scores(weights)
-    spread = float(within_segment_spread(scores[np.newaxis], problem.offsets)[0])
-    scores /= spread
-    return np.append(weights, 1.0) / spread, scores
+def _spread(problem: TuningProblem, scores: FloatArray) -> float:
+    """Return the spread of (H,) model scores within segments."""
+    return float(within_segment_spread(scores[np.newaxis], problem.offsets)[0])
 
 
 def _mixture(parts: FloatArray, start: FloatArray, learnt: FloatArray) -> FloatArray:

@@ -180,7 +180,7 @@ def test_metrics_that_are_no_mean_of_outcomes_keep_their_weights():
     ):
         stats = StatTable(np.column_stack([hits, lengths]).astype(float))
         other = TuningProblem(problem.features, problem.offsets, stats, Share())
-        assert are_outcomes(other, stats_of(other)) != same
+        assert are_outcomes(other) != same
         with_it, without = (
             by.optimize(other, [np.ones(6)], seed=1).weights
             for by in (Bagged(), Bagged(likelihood=False))
@@ -190,12 +190,12 @@ def test_metrics_that_are_no_mean_of_outcomes_keep_their_weights():
 
 def test_bleu_is_no_mean_and_outcomes_are_one():
     problem = outcomes(2, segments=9)
-    assert are_outcomes(problem, stats_of(problem))
+    assert are_outcomes(problem)
     graded = outcomes(2, segments=9, graded=True)
-    assert not are_outcomes(graded, stats_of(graded))
+    assert not are_outcomes(graded)
     bleu = registry.metric("bleu")
     counts = np.random.default_rng(0).integers(1, 9, (problem.size, len(bleu.stat_names)))
     other = TuningProblem(problem.features, problem.offsets, StatTable(counts), bleu)
-    assert not are_outcomes(other, stats_of(other))
+    assert not are_outcomes(other)
     one = problem.take(np.arange(8), np.array([0, 8]))
-    assert not are_outcomes(one, stats_of(one)[:8])
+    assert not are_outcomes(one)
