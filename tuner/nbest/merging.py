@@ -477,9 +477,10 @@ def _repeated(rows: Rows, hashes: HashArray) -> tuple[IntArray, IntArray]:
 
     Those of one hash are compared with the first.
     """
+    later: IntArray = np.empty(0, dtype=np.int64)
     in_order = np.sort(hashes)
     if not (in_order[1:] == in_order[:-1]).any():  # the usual case, in a third of the memory
-        return np.empty((2, 0), dtype=np.int64)
+        return later, later
     del in_order
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     above = first[inverse.reshape(-1)]
