@@ -106,7 +106,7 @@ $(DOCS_READY): $(RUNS)
 figures: $(READY)  ## Draw the figures of README and guide from tables and results.
 	$(BIN)/python -m docs._site.figures
 	$(BIN)/python -m research.graphs page
-	$(BIN)/python -m tests.bench.growth draw
+	$(BIN)/python -m research.growth draw
 
 $(PEERS): $(READY)
 	$(PYTHON) -m venv $(VENV)/peers

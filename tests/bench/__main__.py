@@ -22,10 +22,10 @@ from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.texts.corpus import make_batch, read_references
 from portmert.tuner.texts.statistics import compute_stats
+from research.growth import growing
 from tests.bench.bayes import bayes
 from tests.bench.compiling import compiling
 from tests.bench.drop_in import drop_in
-from tests.bench.growth import growing
 from tests.bench.lexical import lexical
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio, run, unit_seconds

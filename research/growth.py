@@ -1,7 +1,7 @@
 """How time and memory grow with candidates, features and metrics: slopes in a log-log plot.
 
-python -m tests.bench.growth measure [--most N]   appends to research/growth.jsonl
-python -m tests.bench.growth draw                 draws docs/figures/growth.svg, prints slopes
+python -m research.growth measure [--most N]   appends to research/growth.jsonl
+python -m research.growth draw                 draws docs/figures/growth.svg, prints slopes
 
 Lists are made at random: 16 candidates a segment, of 12 words, some of them wrong. A feature says
 something of how many. Outcomes ("mean") come in arrays: nothing is read. Each point is a process
@@ -144,7 +144,7 @@ def measure(most: int) -> None:
 
 def _measured(size: int, metric: str, width: int, *, is_sparse: bool) -> dict:
     arguments = ["point", size, metric, width, *(["--sparse"] if is_sparse else [])]
-    done = run(arguments, module="tests.bench.growth", folder=ROOT)
+    done = run(arguments, module="research.growth", folder=ROOT)
     return json.loads(done.output.splitlines()[-1])
 
 
