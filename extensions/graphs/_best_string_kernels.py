@@ -291,7 +291,21 @@ def best_strings(graph: Graph, weights: FloatArray, size: int) -> Strings:
 def _worse(
     strings: _Candidates, graph: Graph, scores: FloatArray, size: int
 ) -> tuple[_Candidates, int]:
-    """Find the worse strings of the last node; return all candidates, and how many it has."""
+    """Find the worse strings of the last node; return all candidates, and how many it has.
+
+    `stack` are the nodes that are asked for their next string, each by the one below it. A node
+    that needs a worse string of a tail asks that tail, and is looked at again when it has
+    answered.
+
+    Parameters
+    ----------
+    strings
+        Candidate n is the best string of node n. Modified in place, or copied where it grows.
+    scores
+        Those of the arcs.
+    size
+        How many strings of the last node are wanted.
+    """
     nodes, count = graph.firsts.size - 1, graph.firsts.size - 1
     heaps = np.full(nodes, UNKNOWN, dtype=np.int64)  # the root of each node's candidates
     last = np.arange(nodes)  # the last string that each node has given
@@ -309,7 +323,7 @@ def _worse(
                     heaps[node] = _melded(strings, heaps[node], count)
                     count += 1
         c = pending[node]
-        if c >= 0:
+        if c >= 0:  # put the strings that are worse than c in one tail into the heap
             arc = strings.arc[c]
             t = strings.moved[c]
             if t < graph.tail_offsets[arc + 1] - graph.tail_offsets[arc]:
@@ -328,7 +342,7 @@ def _worse(
                     count += 1
                 continue
             pending[node] = -1
-        c = heaps[node]
+        c = heaps[node]  # the next best, unless the node has given this string already
         if c < 0:
             strings.next[last[node]] = NONE
         else:

@@ -83,8 +83,17 @@ def _find_links(
     """Return the links that are possible, by reference position.
 
     They are written into `links`, or into a longer copy. Those of reference word j become
-    `begins[j]:begins[j + 1]`. `texts` are the hypothesis and reference number `text`. The first
-    array of `work` is modified; the second is -1 for every word, before and after.
+    `begins[j]:begins[j + 1]`.
+
+    Parameters
+    ----------
+    texts
+        The hypothesis, and the reference of number `text`.
+    weights
+        What a link of equal words is worth, and any other link.
+    work
+        The first array is modified: the stems of the hypothesis. The second is -1 for every word,
+        before and after: where the hypothesis has it.
     """
     hypothesis, reference = texts
     own_stems, first_place = work
@@ -408,7 +417,7 @@ def _search(
     here, hopes = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
     for j in range(m):
         size, state = 0, heads[j]
-        while state >= 0:
+        while state >= 0:  # those go on that may still beat the value
             hope = remaining[j]
             if states[state, END] >= 0:
                 for link in range(begins[j], begins[j + 1]):
@@ -431,9 +440,10 @@ def _search(
                     unused += _ones(members[j, w] & ~used[state, w])
                 free = unused <= after[j]  # the words behind it can take them all
             successor[PARENT] = state
+            # From a state that may leave word j out, the link before the first one is no link.
             for link in range(begins[j] if not free else begins[j] - 1, begins[j + 1]):
                 clash = False
-                if link < begins[j]:  # no link
+                if link < begins[j]:
                     successor[PLACE], successor[END], successor[LINK] = j + 1, -1, -1
                     successor[WORTH] = states[state, WORTH]
                     for w in range(words):
@@ -453,7 +463,7 @@ def _search(
                 if clash:
                     continue
                 number, is_new = _insert(successor, successor_bits, states, used, count, table)
-                if is_new:
+                if is_new:  # the last of the states of its place
                     count += 1
                     states[number, NEXT] = -1
                     if heads[successor[PLACE]] < 0:

@@ -685,6 +685,7 @@ def _best_shift(
                     ):
                         continue
                     previous = -1
+                    # To behind the word at which the path takes each of these reference words.
                     for k in range(r - 1, r + b):
                         target = 0 if k == -1 else places.where[k] + 1
                         if target == previous:
@@ -693,6 +694,7 @@ def _best_shift(
                         tried += 1
                         place = target - a if target > h + a else min(target, n - a)
                         extent = max(a, b)
+                        # Of equal shifts: the longest, then that of the first word, to the first place.
                         wins_tie = extent > longer or (
                             extent == longer
                             and (

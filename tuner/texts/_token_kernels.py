@@ -261,6 +261,8 @@ def intern_tokens(
 
     Parameters
     ----------
+    cuts : (lines, fields, 2) int64
+        Where each field of each line begins and ends in the text; the field is `column`.
     most : int
         At least the number of tokens. Unused memory is not touched; growing arrays are slower.
 

@@ -6,7 +6,7 @@ Results are parts of the document that `compare_systems` returns.
 import itertools
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -206,27 +206,35 @@ def ngram_differences(material: Material) -> list[dict[str, Any]]:
     summed over segments and are means over replicas; `reference` counts in references. Among
     n-grams with the same difference the longer one comes first.
     """
-    changes: list[list[tuple[float, int, str, dict[str, Any]]]] = [[] for _ in material.systems]
+    changes: list[list[_Change]] = [[] for _ in material.systems]
     words = material.references.texts.vocabulary.words
     for order, ngrams, means, in_references in _matches(material):
         for number, name in enumerate(material.systems[1:], 1):
             change = means[number] - means[0]
             for n in _largest(change):
-                text = " ".join(words[token] for token in ngrams[n])
                 entry: dict[str, Any] = {
                     "system": name,
-                    "ngram": text,
+                    "ngram": " ".join(words[token] for token in ngrams[n]),
                     "first_matched": float(means[0, n]),
                     "system_matched": float(means[number, n]),
                     "reference": float(in_references[n]),
                 }
-                changes[number].append((float(change[n]), -order, text, entry))
+                changes[number].append(_Change(float(change[n]), order, entry))
     rows: list[dict[str, Any]] = []
-    for system_changes in changes:
-        gains = sorted((x for x in system_changes if x[0] > 0), key=lambda x: (-x[0], x[1:3]))
-        losses = sorted((x for x in system_changes if x[0] < 0), key=lambda x: x[:3])
-        rows += [x[3] for x in (*gains[:MAX_NGRAMS], *reversed(losses[:MAX_NGRAMS]))]
+    for of_system in changes:
+        of_system.sort(key=lambda x: (-abs(x.gain), -x.order, x.row["ngram"]))
+        gains = [x.row for x in of_system if x.gain > 0][:MAX_NGRAMS]
+        losses = [x.row for x in of_system if x.gain < 0][:MAX_NGRAMS]
+        rows += [*gains, *reversed(losses)]
     return rows
+
+
+class _Change(NamedTuple):
+    """How many more matches of an n-gram a system has than the first, and its row."""
+
+    gain: float
+    order: int
+    row: dict[str, Any]
 
 
 def _largest(change: FloatArray) -> list[int]:

@@ -232,9 +232,8 @@ class Bagged(Optimizer):
         """Return the blends of searches, and what is learnt with each fold held out."""
         problem, third = split.problem, self._third_learner(split.problem)
         blends, draws = blends_of(1 + bool(self.iterations) + bool(third)), []
-        for fold in range(
-            len(split.is_out)
-        ):  # each draws from where `rng` stands when those before have
+        for fold in range(len(split.is_out)):
+            # Each draws from where `rng` stands when those before it have drawn.
             draws.append(copy.deepcopy(rng))
             segments = int(split.is_learnt(fold).sum())
             for _ in range(self._passes(segments)):
