@@ -694,7 +694,7 @@ def _best_shift(
                         tried += 1
                         place = target - a if target > h + a else min(target, n - a)
                         extent = max(a, b)
-                        # Of equal shifts: the longest, then that of the first word, to the first place.
+                        # Of equal ones the longest, then the first word, then the first place.
                         wins_tie = extent > longer or (
                             extent == longer
                             and (

@@ -518,12 +518,11 @@ class _Judged:
             standard = None if bounds is None else self.left_out.error(system, first)
         elif bounds is not None:
             standard = _StandardError(float(change.std(ddof=1)), self.units - 1.0)
-        p_of_verdict, tuning_error = p, None
         both = [(np.array(self.observed[n]), self.sampled[n]) for n in (first, system)]
         of_groups = standard if is_grouped else None
         tested = _t_test(difference, both, self.units, of_groups, self.resampling.common)
-        if tested is not None:
-            p_of_verdict, error, degrees, tuning_error = tested
+        if tested is not None:  # with the chance of tuning
+            error, degrees = tested.error, tested.degrees
             bounds = t_interval(difference, error, degrees, level)
             standard = replace(
                 standard or _StandardError(error, degrees), error=error, degrees=degrees
@@ -537,10 +536,10 @@ class _Judged:
             difference,
             low,
             high,
-            p_of_verdict,
+            p if tested is None else tested.p,
             p,
             None if is_certain else p_bootstrap,
-            tuning_error=tuning_error or None,
+            tuning_error=None if tested is None else tested.tuning_error or None,
             **({} if standard is None else vars(standard)),
         )
 
@@ -663,13 +662,22 @@ def intraclass_correlation(values: FloatArray, groups: Groups) -> float | None:
     return (between - within) / whole if whole > 0 else None
 
 
+class _TTest(NamedTuple):
+    """A two-sided p, the standard error and its degrees of freedom, and the error of tuning."""
+
+    p: float
+    error: float
+    degrees: float
+    tuning_error: float
+
+
 def _t_test(
     difference: float,
     systems: Sequence[tuple[FloatArray, FloatArray]],
     units: int,
     of_groups: _StandardError | None = None,
     common: float = 0.0,
-) -> tuple[float, float, float, float] | None:
+) -> _TTest | None:
     """Test a difference of two means over replicas by both kinds of chance, with Student's t.
 
     A replica's score has three sources of variance: the segments, alike in all replicas; tuning;
@@ -693,8 +701,7 @@ def _t_test(
 
     Returns
     -------
-    The two-sided p, the standard error, its degrees of freedom, and the part of the standard error
-    that is of tuning; None if neither system has replicas, or if nothing varies.
+    None if neither system has replicas, or if nothing varies.
 
     References
     ----------
@@ -724,12 +731,8 @@ def _t_test(
         return None
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
     error = variance**0.5
-    return (
-        t_test(difference, error, degrees),
-        error,
-        degrees,
-        sum(part for part, _ in of_tuning) ** 0.5,
-    )
+    tuning_error = sum(part for part, _ in of_tuning) ** 0.5
+    return _TTest(t_test(difference, error, degrees), error, degrees, tuning_error)
 
 
 def holm(values: Sequence[float], resampling: Resampling | None = None) -> list[float]:

@@ -1,6 +1,7 @@
 """Search a line exactly, on the upper envelope (Och, ACL 2003)."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,13 @@ class LinePoint:
 
     step: float
     objective: float
+
+
+class Ball(NamedTuple):
+    """The weights (F,) with |(w - center) * spread| <= radius."""
+
+    center: FloatArray
+    radius: float
 
 
 class LineSearch:
@@ -77,7 +85,7 @@ class LineSearch:
         scores: FloatArray,
         columns: IntArray,
         direction: FloatArray,
-        ball: tuple[FloatArray, float] | None = None,
+        ball: Ball | None = None,
     ) -> LinePoint | None:
         """Find the best-scoring step along a line, exactly.
 
@@ -98,8 +106,8 @@ class LineSearch:
             Model scores under `weights`. Not modified.
         columns, direction : (D,)
             The direction's entries; those left out are 0.
-        ball : (center (F,), radius), optional
-            Search only where |(w - center) * spread| <= radius.
+        ball
+            Search only there.
 
         Returns
         -------
@@ -184,7 +192,7 @@ class LineSearch:
         weights: FloatArray,
         columns: IntArray,
         direction: FloatArray,
-        ball: tuple[FloatArray, float] | None,
+        ball: Ball | None,
     ) -> tuple[tuple[float, float], float]:
         """Return the steps allowed, and the step that changes weights by their own length."""
         spread = self.problem.spread
@@ -201,10 +209,10 @@ class LineSearch:
             to_upper = (self.upper[columns] - weights[columns]) / direction
             low = max(low, float(np.minimum(to_lower, to_upper).max()))
             high = min(high, float(np.maximum(to_lower, to_upper).min()))
-        if ball is not None:
-            offset = (weights - ball[0]) * spread
+        if ball is not None:  # where the line meets its surface
+            offset = (weights - ball.center) * spread
             along = inner(scaled, offset[columns])
-            discriminant = along * along - square * (inner(offset, offset) - ball[1] ** 2)
+            discriminant = along * along - square * (inner(offset, offset) - ball.radius**2)
             if discriminant <= 0:
                 return (0.0, 0.0), unit
             low = max(low, (-along - discriminant**0.5) / square)

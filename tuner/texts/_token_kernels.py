@@ -110,6 +110,7 @@ def scan_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool, int
     if i < end and (text[i] == MINUS or text[i] == PLUS):
         negative = text[i] == MINUS
         i += 1
+    # The mantissa, before and behind the point.
     mantissa: Any = 0
     start, power = i, 0
     while i < end and ZERO <= text[i] <= NINE:
@@ -117,7 +118,7 @@ def scan_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool, int
             return 0.0, False, i
         mantissa = mantissa * 10 + (np.int64(text[i]) - ZERO)
         i += 1
-    seen = i - start
+    digits = i - start
     if i < end and text[i] == POINT:
         i += 1
         point = i
@@ -127,21 +128,22 @@ def scan_number(text: ByteArray, begin: int, end: int) -> tuple[float, bool, int
             mantissa = mantissa * 10 + (np.int64(text[i]) - ZERO)
             i += 1
         power = point - i
-        seen -= power
-    if seen > 0 and i < end and (text[i] == LOWER_E or text[i] == UPPER_E):
+        digits -= power
+    # The exponent.
+    if digits > 0 and i < end and (text[i] == LOWER_E or text[i] == UPPER_E):
         i += 1
         sign = 1
         size: Any = 0
         if i < end and (text[i] == MINUS or text[i] == PLUS):
             sign = -1 if text[i] == MINUS else 1
             i += 1
-        seen = 0
+        digits = 0
         while i < end and ZERO <= text[i] <= NINE and size < 10000:
             size = size * 10 + (np.int64(text[i]) - ZERO)
-            seen = 1
+            digits = 1
             i += 1
         power += sign * size
-    if seen == 0:
+    if digits == 0:
         return 0.0, False, i
     if mantissa == 0:
         return 0.0, True, i

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from portmert.metrics._base import Metric
 from portmert.metrics.bleu import Bleu
-from portmert.tuner.search.line_search import LineSearch, smoothed
+from portmert.tuner.search.line_search import Ball, LineSearch, smoothed
 from portmert.tuner.search.problem import TuningProblem
 from portmert.tuner.search.stat_table import StatTable
 from tests.oracles import search as slow
@@ -185,7 +185,7 @@ def test_search_within_a_ball_is_the_same_with_and_without_what_cannot_win(drawn
     columns = np.flatnonzero(direction)
     change = np.array(direction, dtype=float)[columns]
     points = [
-        free(p).best_point(weights, p.model_scores(weights), columns, change, (weights, 0.7))
+        free(p).best_point(weights, p.model_scores(weights), columns, change, Ball(weights, 0.7))
         for p in (problem, near)
     ]
     assert points[0].objective == pytest.approx(points[1].objective, abs=1e-12)

@@ -11,7 +11,7 @@ from portmert.metrics._base import FloatArray, IntArray
 from portmert.metrics._elementary import norm
 
 from ..constraints import Bounds
-from ..line_search import LinePoint, LineSearch
+from ..line_search import Ball, LinePoint, LineSearch
 from ..problem import TuningProblem
 from ._base import Optimizer, SearchResult
 
@@ -85,7 +85,7 @@ class Climb:
 
         Moves are exact within that ball and do not leave it, until `focus` or `widen` is called.
         """
-        self._set_problem(self.whole.within(self.weights, radius), (self.weights, radius))
+        self._set_problem(self.whole.within(self.weights, radius), Ball(self.weights, radius))
 
     def widen(self) -> None:
         """Search the whole problem again."""
@@ -134,7 +134,7 @@ class Climb:
         self.line_searches += 1
         return self._line.best_point(self.weights, self.scores, columns, direction, self._ball)
 
-    def _set_problem(self, problem: TuningProblem, ball: tuple[FloatArray, float] | None) -> None:
+    def _set_problem(self, problem: TuningProblem, ball: Ball | None) -> None:
         self.problem, self._ball = problem, ball
         self._line = LineSearch(problem, self.bounds.lower, self.bounds.upper, smooth=self.smooth)
         self.go(self.weights)
