@@ -23,7 +23,7 @@ from .base.interrupts import signals_as_interrupts, status_after
 from .base.warn import shown_messages
 from .commands._help import HEADINGS, CommandGroup, WrongUsage
 from .commands._options_of_functions import definition
-from .commands._outputs import VOICE, show_notice, show_warning, with_volume
+from .commands._outputs import VOICE, with_volume
 
 MEMORY_FAULTS = (errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE)
 """Errors when a process or a thread starts, or one more file is opened."""
@@ -125,7 +125,7 @@ class AllCommands(CommandGroup):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; a fault the user can mend ends as one line and exit status 1 or 2."""
         VOICE.reset()
-        with signals_as_interrupts(), shown_messages(show_warning, show_notice), pipes.kept():
+        with signals_as_interrupts(), shown_messages(VOICE), pipes.kept():
             try:
                 return super().invoke(ctx)
             except PortmertError as error:

@@ -89,10 +89,10 @@ def families() -> dict[str, Family]:
 
 def _family(name: str) -> Family:
     """Return a family; raise `ConfigError` if the folder of its extension is missing."""
-    by_name = families()
-    if name not in by_name:
+    family = _OF_CORE.get(name) or families().get(name)
+    if family is None:
         raise ConfigError(missing("portmert.families", name) or f"there is no family '{name}'")
-    return by_name[name]
+    return family
 
 
 def own_names(family: str) -> list[str]:

@@ -135,21 +135,19 @@ def crossval(
     is_one = isinstance(metric, str) or not isinstance(metric, Sequence)
     several: Any = [metric] if is_one else metric or [None]
     metrics = registry.labelled([dev_lists.metric_of(each) for each in several])
-    dev_lists = dev_lists.scored_by(metrics.values())
     choices = _choices(list(metrics), _as_list(optimizer), without, _as_list(prior))
     folder = None if out_dir is None else Path(out_dir)
-    first, *further = metrics.values()
     with (
         using(progress=progress),
-        optimizing.read_dev_lists(dev_lists, first, how, also=further) as dev,
+        optimizing.read_dev_lists(dev_lists, list(metrics.values()), how) as dev,
     ):
         stats = {
             x: dev.stats if y is dev.metric else dev.statistics(y) for x, y in metrics.items()
         }
         test = TestSet(groups=groups)
         grouped = find_groups(test, (), len(dev.nbest), dev.nbest.ids, "the lists")
-        nbest = penalised(dev.nbest, dev.start_alpha)
-        plan = CrossPlan(nbest, metrics, stats, dev.setup, splits, seeds, size, grouped)
+        nbest = penalised(dev.nbest, how.start.length_penalty)
+        plan = CrossPlan(nbest, metrics, stats, dev.search.setup, splits, seeds, size, grouped)
         document = _compared(dev, plan, choices, folder)
     if folder is not None:
         text = json_toml.to_json(with_warnings(document), ensure_ascii=False) + "\n"
@@ -295,7 +293,7 @@ def _read(path: Path | None) -> Cell | None:
     return Cell(FeatureWeights.of(content["weights"]), content["warnings"])
 
 
-def _rivals(dev: optimizing.DevLists, plan: CrossPlan) -> dict[str, IntArray]:
+def _rivals(dev: optimizing.PreparedLists, plan: CrossPlan) -> dict[str, IntArray]:
     """Return what needs no search, as `tuned`; signs and the best single feature are learnt."""
     rivals, shape = Rivals(dev), (2, plan.splits, len(plan.nbest))
     rows = {planned.FIRST: np.broadcast_to(plan.nbest.offsets[:-1], shape)}
@@ -313,13 +311,13 @@ def _rivals(dev: optimizing.DevLists, plan: CrossPlan) -> dict[str, IntArray]:
 
 
 def _compared(
-    dev: optimizing.DevLists, plan: CrossPlan, choices: Mapping[str, Choice], folder: Path | None
+    dev: optimizing.PreparedLists,
+    plan: CrossPlan,
+    choices: Mapping[str, Choice],
+    folder: Path | None,
 ) -> dict[str, Any]:
     """Tune every choice on every half, and compare what all choose on the others."""
-    signatures = {
-        label: dev.name if metric is dev.metric else dev.signature(metric)
-        for label, metric in plan.metrics.items()
-    }
+    signatures = {label: dev.signature(metric) for label, metric in plan.metrics.items()}
     of_stats = [x.rows.tobytes() for x in plan.stats.values() if folder and not x.is_lazy]
     tokens = dev.references.texts.tokens.values.tobytes()
     data = repr((portmert.__version__, signatures, folder and digest(dev.nbest)))
@@ -330,7 +328,9 @@ def _compared(
         """Return the statistics of what is chosen on the half learnt from (0) or the other (1)."""
         by_name = [rows_of_choice[half] for rows_of_choice in rows.values()]
         return [
-            Counted(label, metric, [table.of(x.ravel()).reshape(*x.shape, -1) for x in by_name])
+            Counted(
+                label, metric, [table.rows_of(x.ravel()).reshape(*x.shape, -1) for x in by_name]
+            )
             for (label, metric), table in zip(
                 plan.metrics.items(), plan.stats.values(), strict=True
             )

@@ -20,7 +20,6 @@ from portmert.tuner.base.files import called, read_bytes, stamps
 from portmert.tuner.base.warn import notice, warn
 from portmert.tuner.families import component, names
 from portmert.tuner.nbest.merging import (
-    ListArrays,
     Merger,
     Rows,
     beyond,
@@ -200,12 +199,18 @@ class Graphs:
             ]
 
         lists = threads.each(of_graph, len(self.graphs), phase="decoding")
-        rows = empty_rows(0, features=len(places), stats=0)
+        rows = empty_rows(0, features=len(places))
         for block in chain.from_iterable(lists):
             extend_rows(rows, block)
-        sparse_names = tuple(name for name in columns.features if name in columns.sparse)
         merger = Merger()
-        merger.add(ListArrays(rows, dense, sparse_names, self.has_links, self.files[0]))
+        merger.add(
+            rows._replace(
+                names=dense,
+                sparse_names=tuple(name for name in columns.features if name in columns.sparse),
+                has_links=self.has_links,
+                where=self.files[0],
+            )
+        )
         return merger.finish(columns.vocabulary, segments, names)
 
     def _numbers(self, names: SegmentNames, segments: int | None) -> list[int]:
@@ -244,7 +249,7 @@ def _rows_of(
     keys = np.repeat(np.arange(count), np.diff(offsets)) * width + links[:, 0]
     keys = keys * width + links[:, 1]
     keys.sort()  # by row, source and target
-    rows = empty_rows(count, features=0, stats=0)._replace(
+    rows = empty_rows(count)._replace(
         segments=np.full(count, segment),
         tokens=strings.tokens,
         token_offsets=strings.token_offsets,

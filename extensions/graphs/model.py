@@ -53,7 +53,7 @@ class FeatureColumns:
     remarks: dict[str, str] = field(default_factory=dict)
     count: int = 0
 
-    def of(self, name: str, size: int = 1, *, sparse: bool = False) -> list[int]:
+    def columns_of(self, name: str, size: int = 1, *, sparse: bool = False) -> list[int]:
         """Return the columns of a feature, new ones if it is new.
 
         Raises

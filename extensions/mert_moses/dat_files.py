@@ -26,7 +26,7 @@ from portmert.tuner.base.numbers import FINITE, parse_finite, parse_number
 from portmert.tuner.base.programs import scratch
 from portmert.tuner.nbest import model
 from portmert.tuner.nbest._text_kernels import OK, TOO_FEW
-from portmert.tuner.nbest.merging import ListArrays, Merger, empty_rows, with_sparse
+from portmert.tuner.nbest.merging import Merger, empty_rows, with_sparse
 from portmert.tuner.nbest.model import ListStatistics, NBest
 from portmert.tuner.nbest.records import SegmentNames
 from portmert.tuner.weights.feature_weights import FeatureNames
@@ -85,17 +85,19 @@ def read_dat(
                 f"{' '.join(score_file.names)}, {first_scores.where} has {width} of "
                 f"{' '.join(first_scores.names)}"
             )
-        rows = empty_rows(len(table), features=0, stats=0)._replace(
+        rows = empty_rows(len(table))._replace(
             segments=np.repeat(file.ids, file.counts),
             features=table,
             stats=score_file.table,
             scores=np.zeros(len(table)),
+            names=names,
+            where=file.where,
         )
-        sparse_names: tuple[str, ...] = ()
         if file.sparse is not None:
-            sparse_names = file.sparse.names
-            rows = with_sparse(rows, file.sparse.rows, file.sparse.numbers, file.sparse.values)
-        merger.add(ListArrays(rows, names, sparse_names, has_links=False, where=file.where))
+            sparse = file.sparse
+            rows = with_sparse(rows, sparse.rows, sparse.numbers, sparse.values)
+            rows = rows._replace(sparse_names=sparse.names)
+        merger.add(rows)
         del file, score_file, table, rows
     nbest = merger.finish(Vocabulary(), None, SegmentNames())
     where, score_name = ", ".join(map(called, scores)), firsts[1].names[0]

@@ -186,7 +186,7 @@ class _StepLists(MergedLists):
         """Return the steps whose lists a step uses, as mert-moses.pl does."""
         return range(1 if self.aggregate < 0 else max(1, step - self.aggregate), step + 1)
 
-    def of(self, step: int) -> NBest:
+    def lists_of(self, step: int) -> NBest:
         """Return the lists of a step."""
         lists = self.steps.get(step)
         if lists is None or (self.checker.has_unlisted and not lists.unlisted.size):
@@ -216,12 +216,12 @@ class _StepLists(MergedLists):
         if steps:
             is_last = self._merged is not None and self._merged[0] == steps
             earlier = self._merged[1] if is_last and self._merged else self._merge(steps)
-            before, new = len(earlier.features), new_outputs(earlier, self.of(number))
+            before, new = len(earlier.features), new_outputs(earlier, self.lists_of(number))
         after = len(self.merged(number)[0].features)
         return after, after - before, new
 
     def _merge(self, steps: range) -> NBest:
-        parts = [self.of(step) for step in steps]
+        parts = [self.lists_of(step) for step in steps]
         if not self.checker.has_unlisted:  # what is left is rounding
             parts = [replace(part, unlisted=part.unlisted[:0]) for part in parts]
         merged, name = merge(parts), self.metric.name()
@@ -518,7 +518,7 @@ class _Run(Loop[_StepLists]):
 
     def _scores(self, number: int) -> IterationScores:
         """Return the scores of the decoder's output; its list alone is counted."""
-        lists = self.lists.of(number)
+        lists = self.lists.lists_of(number)
         stats = lists.counted.rows[lists.offsets[:-1]]
         scored = Scored.of(self.metric, stats.sum(axis=0))
         return IterationScores(
@@ -661,7 +661,7 @@ class _Run(Loop[_StepLists]):
         ):
             self.files.demand(name, last)
         for step in self.lists.used(last):
-            self.lists.of(step)  # which tells whether some scores have a hidden part
+            self.lists.lists_of(step)  # which tells whether some scores have a hidden part
         for step in range(1, last + 1):
             record = self._record(step)
             if record is None:

@@ -84,7 +84,7 @@ class Size(NamedTuple):
     reach: int
 
 
-class Places(NamedTuple):
+class PlaceStates(NamedTuple):
     """The state of the places of a hypothesis and a reference; all are (longest + 2,) int64.
 
     Parameters
@@ -181,7 +181,7 @@ def _width(n: int, m: int, limits: Limits) -> tuple[int, int]:
 
 
 @borrower
-def _set_band(n: int, m: int, limits: Limits, places: Places) -> int:
+def _set_band(n: int, m: int, limits: Limits, places: PlaceStates) -> int:
     """Say in `places` which cells are filled. Return how many of a row are kept."""
     width, stride = _width(n, m, limits)
     slope = m / max(n, 1)
@@ -353,7 +353,7 @@ def _is_at(start: int, k: int, order: IntArray, table: FoundPhrases) -> bool:
 
 @borrower
 def _phrase_cost(
-    i: int, k: int, costs: IntArray, places: Places, order: IntArray, table: FoundPhrases
+    i: int, k: int, costs: IntArray, places: PlaceStates, order: IntArray, table: FoundPhrases
 ) -> int:
     """Return the cost of the cell in row i after phrase k, reached by that phrase.
 
@@ -377,7 +377,7 @@ def _fill(
     order: IntArray,
     size: Size,
     costs: IntArray,
-    places: Places,
+    places: PlaceStates,
     matches: Matches,
     table: FoundPhrases,
 ) -> bool:
@@ -453,7 +453,7 @@ def _fill(
 def _trace(
     size: Size,
     costs: IntArray,
-    places: Places,
+    places: PlaceStates,
     matches: Matches,
     table: FoundPhrases,
     features: FloatArray,
@@ -525,7 +525,7 @@ def _move(n: int, start: int, length: int, to: int, order: IntArray, moved: IntA
 
 
 @borrower
-def _least_cost(size: Size, places: Places, matches: Matches) -> int:
+def _least_cost(size: Size, places: PlaceStates, matches: Matches) -> int:
     """Return a lower bound of the edit distance in any order of the hypothesis.
 
     At most as many pairs match as either side has words that match any of the other.
@@ -626,7 +626,7 @@ def _best_shift(
     size: Size,
     limits: Limits,
     tables: Tables,
-    places: Places,
+    places: PlaceStates,
     matches: Matches,
     table: FoundPhrases,
 ) -> tuple[int, int, int, int]:
@@ -769,7 +769,7 @@ def plus_edits(
     # Sized for the longest hypothesis and reference; shorter ones use the beginning.
     costs, trial = np.empty(cells, dtype=np.int64), np.empty(cells, dtype=np.int64)
     rows = np.zeros((15, max(n, m) + 2), dtype=np.int64)
-    places = Places(
+    places = PlaceStates(
         rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7],
         rows[8], rows[9], rows[10], rows[11], rows[12],
     )  # fmt: skip

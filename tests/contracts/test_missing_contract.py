@@ -1,5 +1,6 @@
 """Values that are missing: one rule through every door, in tuning and in use."""
 
+import dataclasses
 import json
 import random
 import shutil
@@ -13,9 +14,11 @@ import portmert
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.base.warn import collected_warnings
 from portmert.tuner.components.external import Outcome
+from tests.contracts.test_table_contract import of_graphs
 
 SEGMENTS, SIZE = 40, 4
 RULES = ("drop", "segment", "impute")
+MERT = "mert:restarts=1"
 
 
 def records_of(seed=1):
@@ -95,7 +98,7 @@ def metric(tmp_path):
 
 
 def tuned(lists, metric):
-    return portmert.optimize(lists, metric, optimizer="mert:restarts=1")
+    return portmert.optimize(lists, metric, optimizer=MERT)
 
 
 def table_of(lists):
@@ -175,6 +178,34 @@ def test_arrays_and_files_of_moses_may_lack_values_too(tmp_path, rule):
         portmert.Lists.from_arrays(features, offsets, scores=right)
     with pytest.raises(InputError, match=r"nan in the numbers.*missing drop"):
         portmert.Lists.read_dat(*files)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_graphs_lack_in_files_follows_the_rule_too(tmp_path, metric, rule):
+    """Graphs lack no text and no feature of their own."""
+    whole = [{**record, "text": f"t {record['index']}"} for record in RECORDS]
+    columns = tmp_path / "columns.jsonl"
+    columns.write_text("".join(f"{json.dumps({**r, **r['features']})}\n" for r in whole[::-1]))
+    bare = [{**record, "features": {"place": -record["index"]}} for record in whole]
+    options = {"features": [f"{name}={columns}#{name}" for name in ("judge", "rm")]}
+    found, weighted = [], []
+    for lists in (of_graphs(tmp_path, bare), portmert.Lists.from_records(bare)):
+        with collected_warnings() as said:
+            lacking = dataclasses.replace(lists, missing=rule, **options)
+            scored = lacking.scored_by([portmert.metric(metric)])
+            found.append((table_of(lacking), table_of(scored)))
+            names = [name for name, _ in lacking.nbest.feature_names]
+            # Graphs begin at the weights that made their strings: a feature of a file had none.
+            start = {name: float(name == "place") for name in names}
+            weights = {} if lists.strings else {"weights": start}
+            weighted.append(portmert.optimize(lacking, metric, optimizer=MERT, **weights))
+        assert any("right.jsonl#right (1)" in line for line in said)
+        with pytest.raises(InputError, match=r"columns.jsonl.*'judge' is null.*drop-missing"):
+            _ = dataclasses.replace(lists, **options).nbest
+    assert found[0] == found[1]
+    assert len({each.to_json() for each in weighted}) == 1
+    left = {"drop": 156, "segment": 160 - 3 * SIZE, "impute": 160}[rule]
+    assert len(found[0][0][1]["judge"]) == left
 
 
 @pytest.mark.parametrize("door", DOORS)

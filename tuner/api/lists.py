@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from portmert.metrics._base import IntArray, Metric, Vocabulary
+from portmert.metrics._base import Metric, Vocabulary
 
 from ..base.arguments import checked
 from ..base.columns import in_natural_order, unordered
 from ..base.errors import ConfigError, InputError
+from ..base.files import called
 from ..base.frames import Frame
 from ..base.options import file_key
-from ..base.warn import Warnings, collected_warnings, notices_behind, take_over
+from ..base.warn import Warnings, collected_warnings, notices_behind
 from ..components import registry
 from ..components.external import Outcome, scores_in, with_outcomes
 from ..components.features import Feature, with_features
@@ -30,21 +31,18 @@ from ..nbest.findings import column_findings, direction_finding
 from ..nbest.frame_lists import FrameColumns, lists_of_frame
 from ..nbest.list_source import ListSource
 from ..nbest.missing import MISSING, Missing, settled
-from ..nbest.model import NBest, best_hypotheses, columns_added, segments_taken
+from ..nbest.model import NBest, columns_added, segments_taken
 from ..nbest.readers._base import Reader
 from ..nbest.readers._json import JsonReader, plain_record, records_file
 from ..nbest.records import Hypothesis, ListFile, SegmentNames, read_list
-from ..search import list_statistics
-from ..search.length_penalty import penalised
-from ..search.stat_table import StatTable
 from ..texts import corpus, prepare, text_pipeline
 from ..texts.annotator import Annotator
 from ..texts.corpus import References
-from ..texts.statistics import needs_of
+from ..texts.joining import read_by_id
 from ..weights.feature_weights import FeatureWeights, value_labels
 from . import texts
-from .segments import Sides
-from .texts import PathLike, TextLike, text_files
+from .segments import ids_in_lines, matched
+from .texts import PathLike, TextLike, text_file, text_files
 
 
 class ReadOptions(TypedDict, total=False):
@@ -598,22 +596,52 @@ class Lists:
 
     def _read(self) -> NBest:
         """Read lists and references and bring the texts into the order of the lists."""
-        sides = Sides.of(self.refs, self.source, self.ref_links, ids=self.ids)
         vocabulary = Vocabulary()
         if isinstance(self.in_memory, NBest):
             vocabulary = self.in_memory.texts.vocabulary
         elif self.strings is not None:
             vocabulary = self.strings.vocabulary
-        references = sides.references(vocabulary, drop=self.may_lack)
-        names = sides.names(references, drop=self.may_lack)
-        free = references is None or names.in_references or self.may_lack or not sides.refs
-        nbest = self._merged(vocabulary, None if free else len(references or ()), names)
-        nbest = self._with_features(sides.matched(nbest, references, names), self.features)
+        beside, drop = self._beside, self.may_lack
+        first = next(iter(beside["paths"]), beside["source"])
+        options: Any = {**beside, "vocabulary": vocabulary, "drop": drop}
+        references = corpus.read_references(**options) if first is not None else None
+        names, count = SegmentNames(drop=drop), None
+        if references is not None and references.ids is not None:
+            places = {name: number for number, name in enumerate(references.ids)}
+            names = SegmentNames(places, called(first), strict=self.ids, drop=drop)
+        elif references is not None and beside["paths"] and not drop:
+            count = len(references)
+        nbest = self._merged(vocabulary, count, names)
+        if references is not None and references.ids is None:
+            like = ids_in_lines(first, nbest)
+            if like is not None:
+                references = corpus.read_references(**options, like=like)
+        nbest = matched(nbest, references, names, first)
+        if self.features:
+            nbest = self._with_features(nbest, self.features)
         if self.missing is not None and self.may_lack:
             nbest = settled(nbest, self.missing, self.wanted)
         if nbest.beside is not None and nbest.beside.source_lengths is not None:
             check.check_links(nbest, nbest.beside.source_lengths)
         return nbest
+
+    @property
+    def _beside(self) -> dict[str, Any]:
+        """The references, the source and the links as `corpus.read_references` takes them."""
+        refs = text_files(self.refs, "references")
+        links = text_files(self.ref_links, "links of references")
+        if links and not refs:
+            raise InputError("links of references, but no references of these lists; give both")
+        source = None if self.source is None else text_file(self.source, "the source")
+        if not self.ids:
+            return {"paths": refs, "source": source, "links": links}
+        if not refs and source is None:
+            raise InputError("the ids of segments are those of references; give them too")
+        return {
+            "paths": tuple(map(read_by_id, refs)),
+            "source": source and read_by_id(source),
+            "links": tuple(map(read_by_id, links)),
+        }
 
     def _merged(self, vocabulary: Vocabulary, count: int | None, names: SegmentNames) -> NBest:
         """Return the lists as they stand in the files."""
@@ -621,16 +649,14 @@ class Lists:
             return self.in_memory
         if self.strings is not None:
             return self.strings.nbest(count, names)
-        sources: Sequence[Any] = self._sources
-
-        def read(paths: Sequence[Any]) -> NBest:
-            options: Any = {"segments": count, "reader": self.reader, "names": names}
-            return files.read_nbest(paths, vocabulary, **options)
-
+        sources = self._sources
+        options: Any = {"segments": count, "reader": self.reader, "names": names}
+        read: Callable[[Sequence[Any]], NBest] = partial(
+            files.read_nbest, vocabulary=vocabulary, **options
+        )
         if not self.systems:
             return read(sources)
         groups = systems.groups_of(self.systems, len(sources))
-
         lists = []
         for name, members in groups:
             with notices_behind(name):
@@ -708,47 +734,6 @@ class Lists:
             drop=self.may_lack,
         )
 
-    def prepared(
-        self, metrics: Sequence[Metric], preparation: prepare.Preparation
-    ) -> PreparedLists:
-        """Return the lists with texts as the metrics see them.
-
-        References are annotated at once, hypotheses when they are asked for.
-        """
-        metric_references = texts.own_references(metrics)
-        for metric in metrics:
-            if self.nbest.statistics is not None:
-                if len(metrics) > 1:
-                    raise ConfigError("other metrics need n-best lists with texts, not statistics")
-                list_statistics.statistics_in(self.nbest, metric)
-                continue
-            if not (metric.of_lists or self.nbest.has_texts):
-                outcomes = f"; give one of their outcomes: {', '.join(self.nbest.outcomes)}"
-                raise InputError(
-                    f"metric {metric.name()} reads texts, and these lists have none"
-                    f"{outcomes * bool(self.nbest.outcomes)}"
-                )
-            if metric.reads_references and not self.refs and not metric_references:
-                raise InputError(
-                    f"metric {metric.name()} compares with references; give them too (--ref)"
-                )
-        lists = self.scored_by(metrics)
-        take_over(lists.said)
-        nbest, references = lists.nbest, lists.references
-        if references is None and metric_references:
-            references = corpus.read_references(
-                metric_references, vocabulary=nbest.texts.vocabulary
-            )
-        if references is None:
-            references = corpus.no_references(
-                nbest.texts.vocabulary, len(nbest), lists.source_lines
-            )
-        references = preparation.references(references)
-        scored, annotate = preparation.lazily(nbest.texts)
-        return PreparedLists(
-            nbest, replace(nbest, texts=scored), references, preparation, annotate
-        )
-
 
 ListsLike = Lists | NBest | PathLike | Sequence[PathLike]
 """Lists as public functions take them: `Lists`, or names of files, read with the defaults."""
@@ -770,47 +755,3 @@ def as_lists(lists: ListsLike) -> Lists:
             f"from_frame(frame, segment=..., features=[...]), dicts by from_records"
         )
     return Lists(tuple(paths))
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedLists:
-    """N-best lists ready for a search.
-
-    Parameters
-    ----------
-    nbest : NBest
-        Texts as they stand in the lists.
-    scored : NBest
-        The same with texts as they are scored.
-    references : References
-        As they are scored; none for a metric that reads none.
-    preparation : Preparation
-        What made the texts ready.
-    annotate : callable or None
-        See `portmert.tuner.search.list_statistics.statistics_table`.
-    """
-
-    nbest: NBest
-    scored: NBest
-    references: References
-    preparation: prepare.Preparation
-    annotate: list_statistics.Annotate | None
-
-    def best(self, weights: FeatureWeights, alpha: float) -> IntArray:
-        """Return (S,) the best hypothesis of each segment under weights and a length penalty."""
-        return best_hypotheses(penalised(self.nbest, alpha), weights)
-
-    def signature(self, metric: Metric) -> str:
-        """Return the metric and everything else on which its score depends."""
-        if self.nbest.statistics is not None:
-            return prepare.signature(metric, self.nbest.statistics.origin)
-        return self.preparation.signature(metric, self.references.offsets)
-
-    def statistics(self, metric: Metric, *, lazily: bool = False) -> StatTable:
-        """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""
-        annotate = self.annotate if needs_of([metric]) else None
-        if lazily and annotate is None:
-            annotate = self.scored.texts.take
-        return list_statistics.statistics_table(
-            self.scored, self.references, metric, annotate=annotate
-        )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack, get_args
@@ -18,11 +18,12 @@ from portmert.metrics._base import FloatArray, IntArray, Metric, rows_taken
 
 from ..base import arguments
 from ..base.context import Progress, current, using
-from ..base.errors import ConfigError, counted, faults_at, suggest
+from ..base.errors import ConfigError, InputError, counted, faults_at, suggest
 from ..base.numbers import Natural, NonNegative
 from ..base.warn import (
     notice,
     notices_once,
+    take_over,
     unsaid,
     warn,
     warn_of,
@@ -40,7 +41,7 @@ from ..nbest.check import few_segments, length_order
 from ..nbest.findings import column_findings, direction_finding, feature_ranges
 from ..nbest.missing import MISSING, Missing
 from ..nbest.model import NBest, best_hypotheses, model_scores
-from ..search import DEFAULT_OPTIMIZER
+from ..search import DEFAULT_OPTIMIZER, list_statistics
 from ..search.constraints import Constraints, ConstraintsLike
 from ..search.contributions import contributions as contributions_of
 from ..search.doubtful_gains import negative_finding
@@ -52,11 +53,11 @@ from ..search.stat_table import ROWS_AT_ONCE, StatTable
 from ..search.weight_bootstrap import bootstrap, confidence
 from ..search.weight_search import Setup
 from ..texts import corpus, statistics
-from ..texts.prepare import depth
+from ..texts.prepare import Preparation, depth, signature
 from ..weights.feature_weights import FeatureWeights, TunedOn, read_tuned_weights
 from ..weights.recognisers import in_recognisers_terms, in_steps
-from .lists import Lists, ListsLike, PreparedLists, as_lists
-from .texts import PathLike, preparing
+from .lists import Lists, ListsLike, as_lists
+from .texts import PathLike, own_references, preparing
 
 MOST_SEARCHES = 10
 """So often at most, strings of search graphs are added under the weights of a search."""
@@ -119,17 +120,34 @@ class Search:
                 raise TypeError(f"unexpected option '{name}'{suggest(name, names)}")
         return cls(**options)
 
-    @property
-    def setup(self) -> tuple[Start, Setup]:
-        """The start weights, and how to search."""
-        start = as_weights(self.weights)
-        return start, Setup(
+    @cached_property
+    def start(self) -> Start:
+        """The start weights."""
+        return as_weights(self.weights)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """How to search, for one length penalty."""
+        return Setup(
             optimizer=registry.optimizer(self.optimizer),
-            starts=() if start.weights is None else (start.weights,),
+            starts=() if self.start.weights is None else (self.start.weights,),
             constraints=Constraints.of(self.constraints),
             seed=self.seed,
             prior=self.prior,
         )
+
+    @cached_property
+    def penalty(self) -> LengthPenalty | None:
+        """The length penalties to try; None: none was asked for."""
+        alphas = self.length_penalty
+        if alphas is None:
+            alphas = self.start.length_penalty or None
+        return None if alphas is None else LengthPenalty.parse(str(alphas))
+
+    @property
+    def alpha(self) -> float:
+        """The length penalty if there is one to try, else the lowest; 0 without."""
+        return self.penalty.low if self.penalty else 0.0
 
 
 class CommonOptions(TypedDict, total=False):
@@ -198,135 +216,196 @@ def as_weights(start: WeightsLike | None) -> Start:
 
 
 @dataclass(frozen=True, eq=False)
-class DevLists(PreparedLists):
-    """The lists tuned on, with the metric's statistics, and how to search.
+class PreparedLists:
+    """Lists with texts as metrics see them, their statistics, and how to search.
 
     Parameters
     ----------
-    stats
-        The statistics of all hypotheses.
-    name
-        The metric and everything else on which scores depend.
-    penalty
-        The length penalties to try; None: none was asked for.
-    start_alpha
-        The length penalty of the start weights.
+    lists : Lists
+        What they are made of; their texts are before any text step.
+    metrics
+        What they are scored by; the first is the one tuned on. A test set may have none.
+    scored : NBest
+        The hypotheses with texts as they are scored.
+    references : References
+        As they are scored; none for a metric that reads none.
+    preparation : Preparation
+        What made the texts ready.
+    annotate : callable or None
+        See `portmert.tuner.search.list_statistics.statistics_table`.
+    search : Search
     seconds
         The time of reading and counting.
-    lists
-        What they were read from.
     """
 
-    metric: Metric
-    stats: StatTable
-    name: str
-    setup: Setup
-    penalty: LengthPenalty | None
-    start_alpha: float
-    seconds: dict[str, float]
-    lists: Lists | None = None
+    lists: Lists
+    metrics: Sequence[Metric]
+    scored: NBest
+    references: corpus.References
+    preparation: Preparation
+    annotate: list_statistics.Annotate | None
+    search: Search
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, lists: Lists, metrics: Sequence[Metric], preparation: Preparation, search: Search
+    ) -> PreparedLists:
+        """Prepare lists: references are annotated at once, hypotheses when they are asked for.
+
+        Raises
+        ------
+        PortmertError
+            A metric cannot score these lists.
+        """
+        refs = own_references(metrics)
+        _check_can_score(lists, metrics, has_references=bool(lists.refs or refs))
+        lists = lists.scored_by(metrics)
+        take_over(lists.said)
+        texts, references = lists.nbest.texts, lists.references
+        if references is None and refs:
+            references = corpus.read_references(refs, vocabulary=texts.vocabulary)
+        if references is None:
+            references = corpus.no_references(texts.vocabulary, len(lists), lists.source_lines)
+        references = preparation.references(references)
+        texts, annotate = preparation.lazily(texts)
+        scored = replace(lists.nbest, texts=texts)
+        return cls(lists, metrics, scored, references, preparation, annotate, search)
 
     @property
-    def alpha(self) -> float:
-        """The length penalty if there is one to try, else the lowest; 0 without."""
-        return self.penalty.low if self.penalty else 0.0
+    def nbest(self) -> NBest:
+        """The hypotheses with texts as they stand in the lists."""
+        return self.lists.nbest
+
+    @property
+    def metric(self) -> Metric:
+        """The metric tuned on."""
+        return self.metrics[0]
+
+    @cached_property
+    def stats(self) -> StatTable:
+        """The statistics of the metric tuned on."""
+        return self.statistics(self.metric)
+
+    def statistics(self, metric: Metric, *, lazily: bool = False) -> StatTable:
+        """Return the statistics of all hypotheses; `lazily` or annotated ones when asked for."""
+        annotate = self.annotate if statistics.needs_of([metric]) else None
+        if lazily and annotate is None:
+            annotate = self.scored.texts.take
+        return list_statistics.statistics_table(
+            self.scored, self.references, metric, annotate=annotate
+        )
+
+    def signature(self, metric: Metric) -> str:
+        """Return the metric and everything else on which its score depends."""
+        if self.nbest.statistics is not None:
+            return signature(metric, self.nbest.statistics.origin)
+        return self.preparation.signature(metric, self.references.offsets)
+
+    def best(self, weights: FeatureWeights, alpha: float) -> IntArray:
+        """Return (S,) the best hypothesis of each segment under weights and a length penalty."""
+        return best_hypotheses(penalised(self.nbest, alpha), weights)
+
+    def total(self, weights: FeatureWeights, alpha: float) -> FloatArray:
+        """Return the (K,) statistics of what `rerank` chooses from these lists or graphs."""
+        strings = self.lists.strings
+        if strings is None or not strings.around:
+            return self.stats.total(self.best(weights, alpha))
+        lists = replace(self.lists, in_memory=strings.only_under(weights), origin=None)
+        with unsaid():
+            read = PreparedLists.of(lists, [self.metric], self.preparation, self.search)
+            return read.stats.total(read.best(weights, alpha))
+
+    @property
+    def start(self) -> FeatureWeights:
+        """The start weights."""
+        return self.search.setup.start(self.nbest.feature_names)
 
     @cached_property
     def tuned_on(self) -> TunedOn:
         """What files of the weights tell: the same for the same data, wherever it came from."""
         content, nbest = hashlib.sha256(), self.nbest
         content.update(repr((nbest.names, nbest.feature_names)).encode())
-        for array in (
-            nbest.offsets,
-            nbest.features,
-            *([] if self.stats.is_lazy else [self.stats.rows]),
-        ):
+        rows = [] if self.stats.is_lazy else [self.stats.rows]
+        for array in (nbest.offsets, nbest.features, *rows):
             for begin in range(0, len(array), ROWS_AT_ONCE):
                 content.update(np.ascontiguousarray(array[begin : begin + ROWS_AT_ONCE]).tobytes())
-        rule = self.lists.missing if self.lists is not None and self.lists.may_lack else None
         return TunedOn(
-            self.name,
+            self.signature(self.metric),
             content.hexdigest()[:16],
-            rule or "",
+            (self.lists.missing or "") if self.lists.may_lack else "",
             feature_ranges(nbest),
             portmert.__version__,
         )
 
     def warn_of_negative(self, weights: FeatureWeights, alpha: float) -> None:
         """Warn of a gain that negative weights carry."""
-        nbest = penalised(self.nbest, alpha)
-        if line := negative_finding(nbest, self.stats, self.metric, self.setup, weights):
+        nbest, setup = penalised(self.nbest, alpha), self.search.setup
+        if line := negative_finding(nbest, self.stats, self.metric, setup, weights):
             warn(line)
 
-    @property
-    def start(self) -> FeatureWeights:
-        """The start weights."""
-        return self.setup.start(self.nbest.feature_names)
 
-    def total(self, weights: FeatureWeights, alpha: float) -> FloatArray:
-        """Return the (K,) statistics of what `rerank` chooses from these lists or graphs."""
-        if self.lists is None or self.lists.strings is None or not self.lists.strings.around:
-            return self.stats.total(self.best(weights, alpha))
-        strings = self.lists.strings.only_under(weights)
-        lists = replace(self.lists, in_memory=strings, origin=None)
-        with unsaid():
-            read = lists.prepared([self.metric], self.preparation)
-            return read.statistics(self.metric).total(read.best(weights, alpha))
+def _check_can_score(lists: Lists, metrics: Sequence[Metric], *, has_references: bool) -> None:
+    """Raise the error of a metric that lacks what it scores these lists by."""
+    nbest = lists.nbest
+    for metric in metrics:
+        if nbest.statistics is not None:
+            if len(metrics) > 1:
+                raise ConfigError("other metrics need n-best lists with texts, not statistics")
+            list_statistics.statistics_in(nbest, metric)
+            continue
+        if not (metric.of_lists or nbest.has_texts):
+            outcomes = f"; give one of their outcomes: {', '.join(nbest.outcomes)}"
+            raise InputError(
+                f"metric {metric.name()} reads texts, and these lists have none"
+                f"{outcomes * bool(nbest.outcomes)}"
+            )
+        if metric.reads_references and not has_references:
+            raise InputError(
+                f"metric {metric.name()} compares with references; give them too (--ref)"
+            )
 
 
 @contextmanager
 def read_dev_lists(
-    lists: Lists, metric: Metric, search: Search, *, also: Sequence[Metric] = ()
-) -> Iterator[DevLists]:
-    """Read lists and references, and compute the statistics of the metric.
+    lists: Lists, metrics: Sequence[Metric], search: Search
+) -> Iterator[PreparedLists]:
+    """Read lists and references, and compute the statistics of the first metric.
 
-    Parameters
-    ----------
-    also
-        Other metrics, checked before the search.
+    The other metrics are checked before the search.
     """
-    start, setup = search.setup
+    start, _ = search.start, search.setup
     with (
         using(threads=search.threads, annotation_cache=lists.annotation_cache),
         opened(search.executor),
     ):
-        length_penalty = search.length_penalty
-        if lists.strings is not None and not setup.starts:
-            setup = replace(setup, starts=(lists.strings.start,))
-        lists = lists.scored_by([metric, *also]).in_order()
-        is_penalised = bool(length_penalty or start.length_penalty)
+        lists = lists.scored_by(metrics).in_order()
+        if lists.strings is not None and start.weights is None:
+            weights = dict(lists.strings.start.values)
+            for name, size in lists.nbest.feature_names:  # of files, which made no string
+                weights.setdefault(name, (0.0,) * size)
+            search = replace(search, weights=FeatureWeights(weights))
+        is_penalised = bool(search.length_penalty or start.length_penalty)
         if is_penalised and not lists.nbest.has_texts:
             raise ConfigError("a length penalty needs lists with texts: these know no lengths")
-        if length_penalty is None and start.length_penalty:
+        if search.length_penalty is None and start.length_penalty:
             notice(f"length penalty {start.length_penalty:g}, as in {start.origin}")
         with preparing(lists.annotator) as prepare:
-            metrics = [metric, *also]
             preparation = prepare(metrics, lists.pipeline, None)
             begin = time.perf_counter()
-            read = lists.prepared(metrics, preparation)
-            for judge in also:
+            dev = PreparedLists.of(lists, metrics, preparation, search)
+            for judge in metrics[1:]:
                 if not statistics.needs_of([judge]):
-                    nbest = read.scored
+                    nbest = dev.scored
                     statistics.check_texts(
-                        judge, corpus.make_batch(nbest.texts, nbest.offsets, read.references)
+                        judge, corpus.make_batch(nbest.texts, nbest.offsets, dev.references)
                     )
             read_at = time.perf_counter()
-            stats = read.statistics(metric)
-            _describe(metric, stats, read.nbest.offsets)
-            functions = _check_lists(lists, read, metric, setup, is_penalised=is_penalised)
-            _check_columns(read.nbest, metric, stats, functions)
-            alphas = start.length_penalty or None if length_penalty is None else length_penalty
-            yield DevLists(
-                **vars(read),
-                metric=metric,
-                stats=stats,
-                name=read.signature(metric),
-                setup=setup,
-                penalty=None if alphas is None else LengthPenalty.parse(str(alphas)),
-                start_alpha=start.length_penalty,
-                seconds={"reading": read_at - begin, "statistics": time.perf_counter() - read_at},
-                lists=lists,
-            )
+            _describe(dev.metric, dev.stats, dev.nbest.offsets)
+            _check_lists(dev, is_penalised=is_penalised)
+            dev.seconds["reading"] = read_at - begin
+            dev.seconds["statistics"] = time.perf_counter() - read_at
+            yield dev
 
 
 def with_graph_strings(
@@ -337,7 +416,7 @@ def with_graph_strings(
     Other lists are returned as they are.
     """
     for _ in range(MOST_SEARCHES if lists.strings is not None and lists.strings.around else 0):
-        with unsaid(), read_dev_lists(lists, metric, search) as dev:
+        with unsaid(), read_dev_lists(lists, [metric], search) as dev:
             weights = _searched(dev, step).weights
         with_best = lists.under([weights])
         scores, best = (
@@ -352,15 +431,15 @@ def with_graph_strings(
     return lists
 
 
-def _searched(dev: DevLists, step: float | None = None) -> Optimized:
+def _searched(dev: PreparedLists, step: float | None = None) -> Optimized:
     """Search, and with a step take the best of the nearest weights that a recogniser can have."""
     optimized = find_weights_and_alpha(
         dev.nbest,
         dev.stats,
         dev.metric,
-        dev.setup,
-        penalty=dev.penalty,
-        start_alpha=dev.start_alpha,
+        dev.search.setup,
+        penalty=dev.search.penalty,
+        start_alpha=dev.search.start.length_penalty,
     )
     if step is None:
         return optimized
@@ -377,31 +456,19 @@ def _searched(dev: DevLists, step: float | None = None) -> Optimized:
     return replace(optimized, weights=choices[best])
 
 
-def _check_lists(
-    lists: Lists, read: PreparedLists, metric: Metric, setup: Setup, *, is_penalised: bool
-) -> Collection[str]:
-    """Warn of lists to tune on that are few, in another order, or have doubtful features.
-
-    Return the features that are told to be functions of the references.
-    """
-    warn_of(few_segments(len(read.nbest)))
+def _check_lists(dev: PreparedLists, *, is_penalised: bool) -> None:
+    """Warn of lists to tune on that are few or in another order, and of doubtful columns."""
+    nbest, metric, stats, starts = dev.nbest, dev.metric, dev.stats, dev.search.setup.starts
+    warn_of(few_segments(len(nbest)))
     if not is_penalised:
-        under = model_scores(read.nbest, setup.starts[0]) if setup.starts else None
-        if line := length_order(read.nbest, under):
+        under = model_scores(nbest, starts[0]) if starts else None
+        if line := length_order(nbest, under):
             warn(line)
-    added = [Feature.parse(spec) for spec in lists.features]
-    if not added:
-        return ()
-    batch = corpus.make_batch(read.scored.texts, read.nbest.offsets, read.references)
-    functions = doubtful_features(added, read.nbest, batch, metric)
-    warn_of(functions.values())
-    return functions
-
-
-def _check_columns(
-    nbest: NBest, metric: Metric, stats: StatTable, functions: Collection[str] = ()
-) -> None:
-    """Warn of features that are copies or know the outcome, and of outcomes to ask about."""
+    functions: dict[str, str] = {}
+    if added := [Feature.parse(spec) for spec in dev.lists.features]:
+        batch = corpus.make_batch(dev.scored.texts, nbest.offsets, dev.references)
+        functions = doubtful_features(added, nbest, batch, metric)
+        warn_of(functions.values())
 
     def scores(rows: IntArray) -> FloatArray:
         with np.errstate(all="ignore"):
@@ -506,10 +573,10 @@ def optimize(
     remind(tuned_metric, also)
     with using(progress=progress):
         dev_lists = with_graph_strings(dev_lists, tuned_metric, how, penalty_step)
-    prepared = read_dev_lists(dev_lists, tuned_metric, how, also=judges)
+    prepared = read_dev_lists(dev_lists, [tuned_metric, *judges], how)
     with using(progress=progress), prepared as dev:
         threads, is_parallel = current().threads, samples or dev_lists.annotator is not None
-        if current().cluster and dev.setup.optimizer.restarts <= threads and not is_parallel:
+        if current().cluster and how.setup.optimizer.restarts <= threads and not is_parallel:
             warn_of_machine(
                 f"workers have nothing to do: they get bootstrap samples, sentences to annotate, "
                 f"and restarts where they are more than the {threads} threads here"
@@ -521,7 +588,7 @@ def optimize(
         nbest = penalised(dev.nbest, optimized.length_penalty or 0.0)
         sure = None
         if samples:
-            again = replace(dev.setup, starts=(optimized.weights,), toward=dev.start)
+            again = replace(dev.search.setup, starts=(optimized.weights,), toward=dev.start)
             tuned = dict(bootstrap(nbest, dev.stats, dev.metric, again, range(samples)))
             sure = confidence([tuned[sample] for sample in range(samples)])
         also_scored = _other_scores(judges, dev, optimized, nbest) if judges else ()
@@ -538,7 +605,7 @@ def optimize(
     completed = replace(
         optimized,
         first_score=first,
-        signature=dev.name,
+        signature=dev.signature(dev.metric),
         bootstrap=sure,
         annotations=annotations,
         annotated_by=by,
@@ -555,14 +622,14 @@ def optimize(
 
 def _other_scores(
     metrics: Sequence[Metric],
-    dev: DevLists,
+    dev: PreparedLists,
     optimized: Optimized,
     nbest: NBest,
 ) -> tuple[OtherScore, ...]:
     """Return the scores, by other metrics, of the hypotheses before and after a search."""
     choices = [
         dev.nbest.offsets[:-1],
-        dev.best(dev.start, dev.start_alpha),
+        dev.best(dev.start, dev.search.start.length_penalty),
         best_hypotheses(nbest, optimized.weights),
     ]
     if optimized.unseen is not None:

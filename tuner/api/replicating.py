@@ -55,9 +55,9 @@ from ..search.stat_table import StatTable
 from ..search.weight_search import Setup, find_weights
 from ..weights.feature_weights import FeatureWeights
 from ..weights.weights_file import WeightsFile, read_weights_file
-from .lists import Lists, ListsLike, PreparedLists, as_lists
+from .lists import Lists, ListsLike, as_lists
 from .optimizing import (
-    DevLists,
+    PreparedLists,
     Search,
     SearchOptions,
     read_dev_lists,
@@ -68,7 +68,7 @@ from .reranking import Reranked
 from .rivals import Rivals
 from .texts import PathLike
 
-MoreChoices = Callable[[DevLists, PreparedLists, FeatureWeights], dict[str, IntArray]]
+MoreChoices = Callable[[PreparedLists, PreparedLists, FeatureWeights], dict[str, IntArray]]
 """Takes the lists tuned on, those of the test set, and the averaged weights. Returns name -> (S,)
 rows of the test lists."""
 
@@ -147,9 +147,9 @@ def replicate(
     how = Search.of(search)
     with using(progress=progress):
         dev_lists = with_graph_strings(dev_lists, metric, how)
-    prepared = read_dev_lists(dev_lists, metric, how)
+    prepared = read_dev_lists(dev_lists, [metric], how)
     with using(progress=progress), prepared as dev:
-        if dev.penalty and dev.penalty.low != dev.penalty.high:
+        if how.penalty and how.penalty.low != how.penalty.high:
             raise ConfigError(
                 f"length penalty '{search.get('length_penalty')}' is a range, and weights of "
                 f"several searches are averaged under one number; `portmert optimize "
@@ -171,17 +171,17 @@ def replicate(
             if texts:
                 data = with_texts(data, texts, folder.path / "texts")
             write_inputs(folder.path, data, annotator)
-            run = ReplicaRun(folder, dev, *test_set)
+            run = ReplicaRun(folder, dev, test_set)
             numbers = range(1, replicas + 1)
             run.search_missing(numbers)
             if of_graphs:
                 choosing = [run.averaged(numbers), *run.of_replicas(numbers).values()]
                 choosing += [weights for weights, _ in run.rivals.values()]
-                run.test, run.test_stats = read_test_lists(dev, of_graphs.under(choosing))
+                run.test = read_test_lists(dev, of_graphs.under(choosing))
             return run.finish(numbers, baselines=baselines)
 
 
-def _check_unseen(dev: DevLists, test: NBest | None, prints: Mapping[str, str]) -> None:
+def _check_unseen(dev: PreparedLists, test: NBest | None, prints: Mapping[str, str]) -> None:
     """Warn of a test set of which a part was tuned on."""
     if test is not None:
         warn_of(range_findings(dev.tuned_on.ranges, test, where="the test set"))
@@ -261,10 +261,10 @@ def _data(lists: Lists, test: Lists | None) -> ListsData:
 
 
 def _fingerprint(
-    dev: DevLists, data: ListsData, lists: Lists, test: Lists | None
+    dev: PreparedLists, data: ListsData, lists: Lists, test: Lists | None
 ) -> dict[str, str]:
     """Return everything that the result depends on but the number of replicas: key -> value."""
-    setup = dev.setup
+    setup = dev.search.setup
     formats = [item.format for item in (lists, test) if item is not None]
     prints = {
         "command": "optimize",
@@ -274,7 +274,7 @@ def _fingerprint(
         "constraints": repr(setup.constraints),
         "prior": str(setup.prior),
         "seed": str(setup.seed),
-        "length_penalty": str(dev.alpha),
+        "length_penalty": str(dev.search.alpha),
         "nbest_format": " ".join(
             item if isinstance(item, str) else repr(item) for item in dict.fromkeys(formats)
         ),
@@ -311,9 +311,8 @@ class ReplicaRun:
     """The searches of all replicas in one folder; finished ones are read from there."""
 
     folder: RunFolder
-    dev: DevLists
+    dev: PreparedLists
     test: PreparedLists | None
-    test_stats: StatTable | None
 
     def search_missing(self, numbers: Iterable[int]) -> None:
         """Search with the seeds of the replicas that are not finished."""
@@ -322,9 +321,9 @@ class ReplicaRun:
             for number in numbers
             if not is_finished(self.folder.replica(number) / "result.json")
         ]
-        dev, setup, workers, phase = self.dev, self.dev.setup, current().cluster, ""
+        dev, setup, workers, phase = self.dev, self.dev.search.setup, current().cluster, ""
         setups = [replace(setup, seed=streams.replica(setup.seed, number)) for number in missing]
-        nbest, stats = penalised(dev.nbest, dev.alpha), dev.stats
+        nbest, stats = penalised(dev.nbest, dev.search.alpha), dev.stats
         if workers is not None:
             stats.complete()
             nbest, stats = workers.shared(without_texts(nbest)), workers.shared(stats)
@@ -346,9 +345,9 @@ class ReplicaRun:
         finish(
             folder / "result.json",
             ReplicaResult(
-                metric=self.dev.name,
+                metric=self.dev.signature(self.dev.metric),
                 seed=seed,
-                dev_score=self._dev(optimized.weights, self.dev.alpha).score,
+                dev_score=self._dev(optimized.weights, self.dev.search.alpha).score,
                 unseen_score=optimized.unseen_score,
                 unseen_error=optimized.unseen_error,
                 test_score=None if test is None else test.score,
@@ -379,7 +378,7 @@ class ReplicaRun:
     def averaged(self, numbers: Iterable[int]) -> FeatureWeights:
         """Return the average of the replicas' weights."""
         by_name = self.of_replicas(numbers)
-        searched = penalised(self.dev.nbest, self.dev.alpha)
+        searched = penalised(self.dev.nbest, self.dev.search.alpha)
         # With one hypothesis everywhere nothing is chosen, and all weights are of one size.
         sizes = [1.0] * len(by_name)
         if len(searched.texts) > len(searched):
@@ -387,18 +386,18 @@ class ReplicaRun:
                 spread_size(weights, searched, origin=name) or 1.0
                 for name, weights in by_name.items()
             ]
-        return averaged([*by_name.values()], sizes, constraints=self.dev.setup.constraints)
+        return averaged([*by_name.values()], sizes, constraints=self.dev.search.setup.constraints)
 
     def finish(self, numbers: Sequence[int], *, baselines: bool | MoreChoices) -> Replicas:
         """Average the weights of the replicas, score them, and write all."""
         all_weights, weights = list(self.of_replicas(numbers).values()), self.averaged(numbers)
         self._write_weights(self.folder.path / "weights.json", weights)
         rows = [self._row(*pair) for pair in zip(numbers, all_weights, strict=True)]
-        searched = penalised(self.dev.nbest, self.dev.alpha)
+        searched = penalised(self.dev.nbest, self.dev.search.alpha)
         shares = contributions(searched, weights)
-        before, dev_score = self._before(), self._dev(weights, self.dev.alpha)
+        before, dev_score = self._before(), self._dev(weights, self.dev.search.alpha)
         warn_if_worse(self.dev.metric, before["first"]["dev_score"], dev_score.score)
-        self.dev.warn_of_negative(weights, self.dev.alpha)
+        self.dev.warn_of_negative(weights, self.dev.search.alpha)
         document = write_result(
             self.folder.path,
             self.dev.metric,
@@ -422,22 +421,24 @@ class ReplicaRun:
 
     def _before(self) -> dict[str, dict[str, Any]]:
         """Return the scores of the first hypotheses, and under the start weights."""
-        dev, test, stats = self.dev, self.test, self.test_stats
+        dev, test = self.dev, self.test
         start = self._test(self.dev.start, None)
         first = self._score(dev.stats, dev.nbest.offsets[:-1])
         unseen = None
-        if test is not None and stats is not None:
-            unseen = self._score(stats, test.nbest.offsets[:-1]).score
+        if test is not None and test.metrics:
+            unseen = self._score(test.stats, test.nbest.offsets[:-1]).score
         return {
             "first": {"dev_score": first.score, "test_score": unseen},
             "start": {
-                "dev_score": self._dev(self.dev.start, dev.start_alpha).score,
+                "dev_score": self._dev(self.dev.start, dev.search.start.length_penalty).score,
                 "test_score": None if start is None else start.score,
             },
         }
 
     def _write_weights(self, path: Path, weights: FeatureWeights) -> None:
-        form = WeightsFile(weights, length_penalty=self.dev.alpha, tuned_on=self.dev.tuned_on)
+        form = WeightsFile(
+            weights, length_penalty=self.dev.search.alpha, tuned_on=self.dev.tuned_on
+        )
         form.written(weights, path)
 
     def _dev(self, weights: FeatureWeights, alpha: float) -> Scored:
@@ -453,9 +454,9 @@ class ReplicaRun:
         """Choose from the lists of the test set, if there is one; write and score the choice."""
         if self.test is None:
             return None
-        read, stats = self.test, self.test_stats
-        rows = read.best(weights, self.dev.alpha)
-        scored = None if stats is None else self._score(stats, rows)
+        read = self.test
+        rows = read.best(weights, self.dev.search.alpha)
+        scored = self._score(read.stats, rows) if read.metrics else None
         if folder is not None:
             folder.mkdir(exist_ok=True)
             write_text(folder / "output.txt", as_lines(Reranked.of(read.nbest.texts, rows).lines))
@@ -463,7 +464,7 @@ class ReplicaRun:
                 best = taken(read.nbest, rows, np.arange(len(rows) + 1))
                 write_nbest(replace(best, sparse=None), folder / "nbest.gz", weights)
             if scored is not None:
-                content = {"metric": self.dev.name, **asdict(scored)}
+                content = {"metric": self.dev.signature(self.dev.metric), **asdict(scored)}
                 write_json(folder / "scores.json", content)
         return scored
 
@@ -477,16 +478,19 @@ class ReplicaRun:
         """
         if self.test is None:
             return {}
-        read, stats = self.test, self.test_stats
+        read = self.test
         weights = self.of_replicas(numbers) | {"averaged": average}
-        choices = {name: read.best(vector, self.dev.alpha) for name, vector in weights.items()}
-        if self.dev.lists is None or self.dev.lists.strings is None:  # graphs have no order
+        choices = {
+            name: read.best(vector, self.dev.search.alpha) for name, vector in weights.items()
+        }
+        if self.dev.lists.strings is None:  # graphs have no order
             choices["first"] = read.nbest.offsets[:-1]
         for name, (vector, alpha) in self.rivals.items():
             choices[name] = read.best(vector, alpha)
         if more_choices is not None:
             choices |= more_choices(self.dev, read, average)
-        if stats is not None:
+        if read.metrics:
+            stats = read.stats
             stats.need(np.arange(len(stats.rows)))
             offsets, metric = read.nbest.offsets, self.dev.metric
             choices["oracle"] = oracle(stats.rows, offsets, metric, choices["averaged"])[1]
@@ -526,23 +530,21 @@ def as_lines(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def read_test_lists(
-    dev: DevLists, lists: Lists | None
-) -> tuple[PreparedLists | None, StatTable | None]:
-    """Read the lists of the test set, if there are any, and compute the metric if possible."""
+def read_test_lists(dev: PreparedLists, lists: Lists | None) -> PreparedLists | None:
+    """Read the lists of the test set, if there are any; without a metric if it cannot score."""
     if lists is None:
-        return None, None
+        return None
     metric = dev.metric
     scorable = not metric.of_lists and (bool(lists.refs) or not metric.reads_references)
     scorable |= lists.nbest.statistics is not None and not scores_in([metric])
     scorable |= isinstance(metric, Outcome) and metric.key in lists.nbest.outcomes
-    read = lists.prepared([metric] if scorable else [], dev.preparation)
+    read = PreparedLists.of(lists, [metric] if scorable else [], dev.preparation, dev.search)
     _check_same_features(dev.nbest, read.nbest)
-    if not scorable:
-        if lists.refs:
-            notice(f"{metric.name()} has no scores of the test lists: they are not scored")
-        return read, None
-    return read, read.statistics(metric)
+    if scorable:
+        _ = read.stats
+    elif lists.refs:
+        notice(f"{metric.name()} has no scores of the test lists: they are not scored")
+    return read
 
 
 def with_texts(data: ListsData, texts: Mapping[str, tuple[str, ...]], folder: Path) -> ListsData:

@@ -56,7 +56,7 @@ from ..texts.groups import Groups
 from ..weights.feature_weights import FeatureWeights
 from . import optimizing, replicating
 from .comparing import compare
-from .lists import Lists, ListsLike, PreparedLists, as_lists
+from .lists import Lists, ListsLike, as_lists
 from .texts import PathLike, TextLike
 
 TUNED = "tuned"
@@ -420,11 +420,11 @@ def _more_choices(judges: Judges, answers: IntArray | None) -> replicating.MoreC
     """
 
     def choices(
-        dev: optimizing.DevLists, test: PreparedLists, average: FeatureWeights
+        dev: optimizing.PreparedLists, test: optimizing.PreparedLists, average: FeatureWeights
     ) -> dict[str, IntArray]:
         nbest, by_name = test.nbest, dict[str, IntArray]()
         if answers is not None:
-            scores = model_scores(penalised(nbest, dev.alpha), average)
+            scores = model_scores(penalised(nbest, dev.search.alpha), average)
             by = SPREAD / float(within_segment_spread(scores[np.newaxis], nbest.offsets)[0])
             weights = votes.by_model(nbest.offsets, scores, temperature=by)
             by_name["votes"] = elected(nbest, answers, np.ones(len(weights)))

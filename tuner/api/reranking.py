@@ -31,8 +31,8 @@ from ..search.length_penalty import penalised
 from ..search.oracle import oracle
 from ..weights.feature_weights import MOST_SHOWN, FeatureWeights
 from ..weights.moses_ini import NEVER_TUNED
-from .lists import Lists, ListsLike, Original, PreparedLists, as_lists
-from .optimizing import Start, WeightsLike, as_weights
+from .lists import Lists, ListsLike, Original, as_lists
+from .optimizing import PreparedLists, Search, Start, WeightsLike, as_weights
 from .texts import preparing
 
 
@@ -257,12 +257,12 @@ def rerank(
     if nbest_lists.missing is None and start.rule != "error" and start.weights is not None:
         wanted = tuple(name for name, size in start.weights.names if size == 1)
         nbest_lists = replace(nbest_lists, missing=start.rule, wanted=wanted)
-    nbest_lists = nbest_lists.scored_by(metrics)
     with (
         using(threads=0, annotation_cache=nbest_lists.annotation_cache, progress=progress),
         preparing(nbest_lists.annotator) as prepare,
     ):
-        read = nbest_lists.prepared(metrics, prepare(metrics, nbest_lists.pipeline, None))
+        preparation = prepare(metrics, nbest_lists.pipeline, None)
+        read = PreparedLists.of(nbest_lists, metrics, preparation, Search())
         scores = None
         if weights is not None:
             scores = _model_scores(read, start, zero=missing_features == "zero")
@@ -270,9 +270,9 @@ def rerank(
             scores = _expected(how, judge, read, scores)
         best = read.nbest.offsets[:-1] if scores is None else highest(scores, read.nbest.offsets)
         if metric is not None:
-            best = _oracle(read, metric, best)
+            best = _oracle(read, best)
     reranked = Reranked.of(read.scored.texts, best, ids=read.nbest.ids)
-    return replace(reranked, scores=None if scores is None else scores[best], lists=nbest_lists)
+    return replace(reranked, scores=None if scores is None else scores[best], lists=read.lists)
 
 
 def _only(by: str, nbest: NBest) -> FeatureWeights:
@@ -382,9 +382,9 @@ def _refuse_missing(nbest: NBest, weights: FeatureWeights, origin: str) -> None:
         )
 
 
-def _oracle(lists: PreparedLists, metric: Metric, start: IntArray) -> IntArray:
+def _oracle(lists: PreparedLists, start: IntArray) -> IntArray:
     """Return hypotheses chosen for the metric, and notice their score."""
-    stats = lists.statistics(metric)
+    stats, metric = lists.stats, lists.metric
     stats.need(np.arange(len(stats.rows)))
     score, rows = oracle(stats.rows, lists.nbest.offsets, metric, start)
     notice(f"oracle {metric.display.labelled(metric.signature)}: {metric.shown(score)}")

@@ -10,8 +10,8 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray
 
 from ..search.problem import within_segment_spread
-from ..weights.feature_weights import FeatureWeights
-from .optimizing import DevLists
+from ..weights.feature_weights import FeatureWeights, value_labels
+from .optimizing import PreparedLists
 
 
 class Alone(NamedTuple):
@@ -41,18 +41,13 @@ class RivalWeights(NamedTuple):
 class Rivals:
     """The rivals of weights that are tuned on these lists."""
 
-    dev: DevLists
+    dev: PreparedLists
 
     @cached_property
     def _rows(self) -> list[tuple[str, FloatArray, tuple[IntArray, IntArray]]]:
         """The name of each value of a feature, its weights, and the (S,) choices by its signs."""
         dev, names = self.dev, self.dev.nbest.feature_names
-        labels = [
-            name if size == 1 else f"{name}[{place}]"
-            for name, size in names
-            for place in range(size)
-        ]
-        values = []
+        labels, values = value_labels(names), []
         for label, unit in zip(labels, np.eye(len(labels)), strict=True):
             weights = (FeatureWeights.from_vector(names, sign * unit) for sign in (1, -1))
             plus, minus = (dev.best(vector, 0.0) for vector in weights)
@@ -71,8 +66,8 @@ class Rivals:
         The sign of each feature is the one that scores better there, in `equal` too: there each
         feature is divided by its spread within segments.
         """
-        dev, names = self.dev, self.dev.nbest.feature_names
-        start = (dev.start, dev.start_alpha) if dev.setup.starts else None
+        dev, search, names = self.dev, self.dev.search, self.dev.nbest.feature_names
+        start = (dev.start, search.start.length_penalty) if search.setup.starts else None
         by_score: list[tuple[float, Alone]] = []
         equal = np.zeros(len(self._rows))
         for label, unit, choices in self._rows:
@@ -92,4 +87,4 @@ class Rivals:
         alone_weights = [alone for _, alone in by_score]
         alone_weights.insert(0, alone_weights.pop(best))
         weights = FeatureWeights.from_vector(names, equal / self._spread)
-        return RivalWeights(start, (weights, dev.alpha), alone_weights)
+        return RivalWeights(start, (weights, search.alpha), alone_weights)

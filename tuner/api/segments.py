@@ -3,120 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from portmert.metrics._base import Vocabulary
-
 from ..base.errors import InputError, counted
-from ..base.files import Lines, TextFile, called, read_lines
+from ..base.files import TextFile, called
 from ..nbest.model import NBest, segments_taken
 from ..nbest.records import SegmentNames
-from ..texts import corpus, joining
+from ..texts import joining
 from ..texts.corpus import References
 from ..texts.forms import LinesById
 from ..texts.joining import positions
-from .texts import PathLike, TextLike, text_file, text_files
 
 LISTS = "the n-best lists"
 
 
-@dataclass(frozen=True)
-class Sides:
-    """The texts beside lists, with their ids if these are known before the lists are read.
+def matched(
+    nbest: NBest, references: References | None, names: SegmentNames, text: TextFile
+) -> NBest:
+    """Return lists with the texts beside them, of the same segments in one order.
 
     Parameters
     ----------
-    refs, source, links
-        References, source and word alignments.
-    ids
-        Whether lines begin with ids.
+    references
+        Those texts; None if there are none.
+    names
+        The ids of the lists.
+    text
+        The first of the texts.
+
+    Raises
+    ------
+    InputError
+        An id is on one side only, or texts without ids go with ids that are not in order.
     """
-
-    refs: tuple[TextFile, ...]
-    source: TextFile | None
-    links: tuple[TextFile, ...]
-    ids: bool
-
-    @classmethod
-    def of(
-        cls,
-        refs: Sequence[TextLike] | PathLike,
-        source: TextLike | None,
-        links: Sequence[TextLike] | PathLike,
-        *,
-        ids: bool,
-    ) -> Sides:
-        """Take texts as callers give them."""
-        files = text_files(refs, "references")
-        linked = text_files(links, "links of references")
-        if linked and not files:
-            raise InputError("links of references, but no references of these lists; give both")
-        if ids and not files and source is None:
-            raise InputError("the ids of segments are those of references; give them too")
-        read = joining.read_by_id if ids else _read_once
-        return cls(
-            tuple(map(read, files)),
-            None if source is None else read(text_file(source, "the source")),
-            tuple(map(read, linked)),
-            ids,
-        )
-
-    def references(self, vocabulary: Vocabulary, *, drop: bool) -> References | None:
-        """Read references and source; None if there is neither. There may be a source alone."""
-        if self.refs:
-            return corpus.read_references(
-                self.refs, vocabulary=vocabulary, source=self.source, links=self.links, drop=drop
-            )
-        if self.source is None:
-            return None
-        (source,), ids, left_out = joining.joined([self.source], drop=drop)
-        lines = corpus.read_source(source)
-        empty = corpus.no_references(vocabulary, len(lines), lines)
-        return replace(empty, ids=ids, left_out=left_out)
-
-    def names(self, references: References | None, *, drop: bool) -> SegmentNames:
-        """Return the ids that lists may have."""
-        if references is None or references.ids is None:
-            return SegmentNames(drop=drop)
-        number_of_id = {name: number for number, name in enumerate(references.ids)}
-        return SegmentNames(number_of_id, called(self._first), strict=self.ids, drop=drop)
-
-    def matched(self, nbest: NBest, references: References | None, names: SegmentNames) -> NBest:
-        """Return lists with the texts beside them, of the same segments in one order.
-
-        Raises
-        ------
-        InputError
-            An id is on one side only, or texts without ids go with ids that are not in order.
-        """
-        if references is None:
-            if names.failed:
-                joining.warn_left_out(list(names.failed), LISTS, names.failed)
-            return _with_names(nbest, names)
-        if references.ids is None and joining.begin_with_ids(
-            Lines(called(self._first), read_lines(joining.opened(self._first))), nbest.names
-        ):
-            texts = [*self.refs, *self.links, *([] if self.source is None else [self.source])]
-            by_id, _, _ = joining.joined(texts, LinesById(LISTS, (), nbest.names), drop=names.drop)
-            count = len(self.refs)
-            source = None if self.source is None else by_id[-1]
-            links = tuple(by_id[count : count + len(self.links)])
-            by_id_sides = Sides(tuple(by_id[:count]), source, links, ids=True)
-            references = by_id_sides.references(references.texts.vocabulary, drop=names.drop)
-            assert references is not None  # noqa: S101  there are some
-        elif references.ids is None and (alone := joining.seem_ids(joining.opened(self._first))):
-            joining.warn_ids_alone(alone, LISTS)
-        return _matched(nbest, references, names, self._first)
-
-    @property
-    def _first(self) -> TextFile:
-        return (*self.refs, self.source or "")[0]
-
-
-def _matched(nbest: NBest, references: References, names: SegmentNames, text: TextFile) -> NBest:
-    """See `Sides.matched`; `text` is the first of the texts."""
+    if references is None:
+        if names.failed:
+            joining.warn_left_out(list(names.failed), LISTS, names.failed)
+        return _with_names(nbest, names)
     here = _names_here(nbest, names)
     if references.ids is None or (nbest.ids is None and set(here).isdisjoint(references.ids)):
         nbest, joined, absent, lacking = _by_places(nbest, references, names, text)
@@ -128,6 +53,20 @@ def _matched(nbest: NBest, references: References, names: SegmentNames, text: Te
     if left_out:
         joining.warn_left_out(list(left_out), LISTS, left_out)
     return replace(nbest, beside=joined)
+
+
+def ids_in_lines(text: TextFile, nbest: NBest) -> LinesById | None:
+    """Return the ids of lists if the lines of a text, which has none, begin with them."""
+    if nbest.ids is None:
+        by_id = joining.seem_ids(joining.opened(text))
+        if by_id is None:
+            return None
+        if len(by_id.ids) != len(nbest) or set(by_id.ids) != set(nbest.names):
+            joining.warn_ids_alone(by_id, LISTS)
+            return None
+    elif not joining.begin_with_ids(text, nbest.ids):
+        return None
+    return LinesById(LISTS, (), nbest.names)
 
 
 def _names_here(nbest: NBest, names: SegmentNames) -> tuple[str, ...]:
@@ -197,8 +136,3 @@ def _by_places(
     filled, are_named = set(order), nbest.ids is not None
     absent = [str(number) for number in range(len(references)) if number not in filled]
     return _with_names(nbest, names), references.take(order), () if are_named else absent, ()
-
-
-def _read_once(text: TextFile) -> TextFile:
-    """Return a text that can be read twice; stdin cannot."""
-    return Lines("stdin", read_lines(text)) if str(text) == "-" else text

@@ -23,7 +23,7 @@ class DamagedError(ValueError):
 
 
 def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes]:
-    """Yield what a file of `size` bytes holds, read in blocks; of another suffix as it is.
+    """Yield what a file of `size` bytes holds, read in blocks.
 
     Every part of the file counts: several streams one after the other are one content, and
     whatever is behind them must be a stream too.
@@ -33,11 +33,7 @@ def expanding(blocks: Iterable[bytes], suffix: str, size: int) -> Iterator[bytes
     DamagedError
         The content is damaged, cut off, or far larger than texts are.
     """
-    kind = _KINDS.get(suffix)
-    if kind is None or not size:
-        yield from blocks
-        return
-    start, faults, padding = kind()
+    start, faults, padding = _KINDS[suffix]()
     most, count = max(FREE, RATIO * size), 0
     stream, padded = start(), False
     for block in blocks:

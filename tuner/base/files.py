@@ -144,8 +144,10 @@ def reading(path: Path | str) -> Iterator[bytes]:
     with faults_at(called(path), (OSError, DamagedError), InputError), whole.open("rb") as file:
         begin = file.read(_READ)
         _check_name(whole, begin)
-        blocks = chain([begin], iter(lambda: file.read(_READ), b""))
-        yield from expanding(blocks, whole.suffix, os.fstat(file.fileno()).st_size)
+        blocks: Iterator[bytes] = chain([begin], iter(lambda: file.read(_READ), b""))
+        if begin and whole.suffix in COMPRESSED:
+            blocks = expanding(blocks, whole.suffix, os.fstat(file.fileno()).st_size)
+        yield from blocks
 
 
 def read_lines(path: TextFile) -> list[str]:

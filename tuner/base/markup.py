@@ -9,7 +9,7 @@ _OF_MOSES = re.compile(
     r"<(?:/?zone|wall)\s*/?>|<[A-Za-z][\w.-]*\s[^<>]*\b(?:translation|entity)\s*=[^<>]*>"
 )
 """Tags that no text has: a given translation, a placeholder, a zone, a wall."""
-_SGML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|mteval|(?:ref|src|tst)set|doc|seg)\b", re.IGNORECASE)
+SGML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|mteval|(?:ref|src|tst)set|doc|seg)\b", re.IGNORECASE)
 _SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg\s*>|<doc\b([^>]*)>", re.IGNORECASE | re.DOTALL)
 _DOCUMENT = re.compile(r"\bdocid\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
@@ -22,11 +22,6 @@ def without_markup(line: str) -> str:
     if "<" not in line or _OF_MOSES.search(line) is None:
         return line
     return " ".join(_TAG.sub(" ", line).split())
-
-
-def is_sgml(first_line: str) -> bool:
-    """Return whether a file with this first line is SGML, as NIST's and WMT's evaluations have."""
-    return _SGML.match(first_line) is not None
 
 
 def sgml_segments(lines: Iterable[str]) -> Iterator[str]:

@@ -193,23 +193,10 @@ def with_warnings(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**content, "warnings": lines} if lines else content
 
 
-class _Shown(logging.Handler):
-    """Hands each warning to one function, and each fact to another."""
-
-    def __init__(self, show_warning: Receive, show_notice: Receive) -> None:
-        super().__init__(logging.INFO)
-        self._show_warning, self._show_notice = show_warning, show_notice
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Show one line."""
-        is_warning = record.levelno >= logging.WARNING
-        (self._show_warning if is_warning else self._show_notice)(record.getMessage())
-
-
 @contextmanager
-def shown_messages(show_warning: Receive, show_notice: Receive) -> Iterator[None]:
-    """Collect the warnings given inside; show each warning and each fact by a function."""
-    handler, level = _Shown(show_warning, show_notice), LOG.level
+def shown_messages(handler: logging.Handler) -> Iterator[None]:
+    """Collect the warnings given inside; the handler shows each warning and each fact."""
+    level = LOG.level
     LOG.addHandler(handler)
     LOG.setLevel(logging.INFO)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import threading
@@ -182,8 +183,8 @@ def show_weights(result: portmert.Optimized, out: Path | None, json_out: Path | 
         say(result.bootstrap.as_text())
 
 
-class Voice:
-    """How much commands show on stderr.
+class Voice(logging.Handler):
+    """Shows facts and warnings on stderr, and how much of them.
 
     Attributes
     ----------
@@ -196,13 +197,21 @@ class Voice:
     """
 
     def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.reset()
+
+    def reset(self) -> None:
+        """Start afresh for a command."""
         self.quiet = self.verbose = False
         self.status = ""
         self.begin = time.monotonic()
 
-    def reset(self) -> None:
-        """Start afresh for a command."""
-        self.__init__()  # type: ignore[misc]  # as if it were new
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a fact, or a warning whatever --quiet says."""
+        if record.levelno >= logging.WARNING:
+            self.show(f"portmert: warning: {record.getMessage()}")
+        else:
+            self.say(f"portmert: note: {record.getMessage()}")
 
     def say(self, line: str) -> None:
         """Show one line on stderr."""
@@ -226,16 +235,6 @@ class Voice:
 
 
 VOICE = Voice()
-
-
-def show_notice(line: str) -> None:
-    """Show a fact to the user."""
-    VOICE.say(f"portmert: note: {line}")
-
-
-def show_warning(line: str) -> None:
-    """Show a warning to the user, whatever --quiet says."""
-    VOICE.show(f"portmert: warning: {line}")
 
 
 def announce_compiling() -> None:

@@ -24,14 +24,13 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator
 
-from portmert.metrics._base import FloatArray, Metric, Texts
+from portmert.metrics._base import FloatArray, Metric, Texts, rows_taken
 
 from ..base import options, pipes
 from ..base.errors import ConfigError, InputError, counted, faults_at
-from ..base.files import Lines, TextFile, read_lines
+from ..base.files import TextFile
 from ..base.warn import warn
 from ..families import provided
 from ..nbest import votes
@@ -298,42 +297,24 @@ def _key(text: str) -> str:
 
 
 def _against(inputs: FeatureInputs, metric: Metric, files: Sequence[Path]) -> FloatArray:
-    """Return (H,) scores of the hypotheses against texts in place of references."""
-    texts, offsets = inputs.scored, inputs.nbest.offsets
-    texts_of_files, lacking = _of_segments(inputs, files)
-    read = corpus.read_references(texts_of_files, vocabulary=texts.vocabulary)
-    if len(read) != len(inputs.nbest):
+    """Return (H,) scores of the hypotheses against texts in place of references; NaN without."""
+    texts, nbest = inputs.scored, inputs.nbest
+    opened: Sequence[TextFile] = [joining.opened(file, drop=inputs.drop) for file in files]
+    has_ids = nbest.ids or any(isinstance(text, forms.LinesById) for text in opened)
+    like = forms.LinesById("the n-best lists", (), nbest.names) if has_ids else None
+    read = corpus.read_references(opened, vocabulary=texts.vocabulary, like=like, drop=inputs.drop)
+    if like is None and len(read) != len(nbest):
         raise InputError(
             f"{files[0]}: {counted(len(read), 'line')}, the lists have "
-            f"{counted(len(inputs.nbest), 'segment')}"
+            f"{counted(len(nbest), 'segment')}"
         )
-    batch = corpus.make_batch(texts, offsets, inputs.preparation.references(read))
+    there = set(read.ids or nbest.names)
+    present = np.flatnonzero([name in there for name in nbest.names])
+    rows, offsets = rows_taken(nbest.offsets, present)
+    batch = corpus.make_batch(texts.take(rows), offsets, inputs.preparation.references(read))
     for line in statistics.notices(metric, batch):
         warn(line)
     stats = statistics.compute_stats(metric, batch)
-    scores = np.asarray(metric.segment_scores(stats, stats.sum(axis=0)), dtype=np.float64)
-    return np.where(np.repeat(lacking, np.diff(offsets)), np.nan, scores)
-
-
-def _of_segments(
-    inputs: FeatureInputs, files: Sequence[Path]
-) -> tuple[Sequence[TextFile], NDArray[np.bool_]]:
-    """Return texts in the order of the lists, and (S,) which segments one of them lacks."""
-    lacking = np.zeros(len(inputs.nbest), dtype=np.bool_)
-    opened = [joining.opened(file, drop=inputs.drop) for file in files]
-    if inputs.nbest.ids is None and not any(
-        isinstance(text_file, forms.LinesById) for text_file in opened
-    ):
-        return opened, lacking
-    ids = inputs.nbest.ids or tuple(map(str, range(len(inputs.nbest))))
-    lists = forms.LinesById("the n-best lists", (), ids)
-    joined_texts, common, _ = joining.joined(opened, lists, drop=inputs.drop)
-    if common == ids:
-        return joined_texts, lacking
-    places = {name: number for number, name in enumerate(common or ())}
-    lacking = np.array([name not in places for name in ids])
-    texts = [read_lines(text) for text in joined_texts]
-    return [
-        Lines(str(name), (text[places[segment]] if segment in places else "" for segment in ids))
-        for name, text in zip(files, texts, strict=True)
-    ], lacking
+    scores = np.full(len(texts), np.nan)
+    scores[rows] = metric.segment_scores(stats, stats.sum(axis=0))
+    return scores

@@ -108,6 +108,14 @@ def metric(text: MetricLike) -> Metric:
     """
     if not isinstance(text, str):
         return _of_object(text)
+    if text not in families.names("metric"):
+        return _parsed(text)
+    built: Metric = build("metric", text, {})
+    return built
+
+
+def _parsed(text: str) -> Metric:
+    """Return the metric written `name:option=value,...`, as a formula or by a paper's name."""
     if re.match(r"[.~]*/", text):
         raise errors.ConfigError(
             f"unknown metric '{text}'; a program is written command:{text}, a file of scores "

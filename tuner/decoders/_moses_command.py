@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..base.errors import InputError, counted
-from ..base.markup import is_sgml
+from ..base.markup import SGML
 from ..base.numbers import parse_finite
 from ..weights.feature_weights import FeatureNames, FeatureWeights
 from ..weights.moses_ini import NEVER_TUNED
@@ -96,7 +96,7 @@ def check_source(
     linked
         See `Decoder.check_texts`.
     """
-    if is_sgml(lines[0].decode("utf-8", "replace")):
+    if SGML.match(lines[0].decode("utf-8", "replace")):
         raise InputError(f"{source}: SGML, whose tags Moses would translate; give plain lines")
     kind = (settings.get("inputtype") or ["0"])[0]
     if kind != "0" and linked:

@@ -148,7 +148,7 @@ def _bootstrap(plan: SamplePlan, begin: int, end: int) -> FloatArray:
             continue
         drawn += np.arange(size)[:, np.newaxis] * segments
         times = np.bincount(drawn.ravel(), minlength=size * segments).astype(np.float32)
-        sampled = sums.of(times.reshape(size, segments))
+        sampled = sums.sums(times.reshape(size, segments))
         pairs = zip(metrics, places, strict=True)
         scores.append([_scored(metric, sampled, place) for metric, place in pairs])
     return np.concatenate(scores, axis=2)
@@ -189,8 +189,8 @@ def _randomized(plan: SamplePlan, kind: Kind, begin: int, end: int) -> IntArray:
         from_first, from_other = _assignments(rng, size, segments, *kind)
         if number < begin:  # another worker scores it
             continue
-        kept = sums_of_firsts.of(from_first.reshape(size, -1))
-        taken = sums_of_others.of(from_other.reshape(size, -1))
+        kept = sums_of_firsts.sums(from_first.reshape(size, -1))
+        taken = sums_of_others.sums(from_other.reshape(size, -1))
         for n, pair in enumerate(pairs):
             first = kept[:, firsts.index(pair[0])] + taken[:, others.index(pair[1])]
             extreme[n] += np.count_nonzero(np.abs(changes(pair, first)) >= least[n], axis=1)
@@ -247,7 +247,7 @@ class _Sums:
             if columns.any()
         ]
 
-    def of(self, times: SingleArray) -> FloatArray:
+    def sums(self, times: SingleArray) -> FloatArray:
         """Return (K, N, B) sums; `times` (B, S) counts each row in each sample."""
         sums = np.empty((*self._shape, len(times)))
         for columns, table in self._parts:

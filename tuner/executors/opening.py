@@ -55,7 +55,8 @@ class Workplace:
         if text.startswith("dask"):
             place: Workplace = provided("portmert.executors", "dask")(text, options or {})
             return place
-        check_options(text, options or {})
+        if options:
+            check_options(text, options)
         if text != "local":
             near = suggest(text, ("local", "dask"))
             if text.startswith("local:"):

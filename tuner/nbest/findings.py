@@ -18,6 +18,7 @@ from portmert.metrics._base import FloatArray, IntArray, offsets_of
 from ..base.errors import counted
 from ..base.warn import warn
 from ..texts._token_kernels import HASH_PRIME, HashArray
+from ..weights.feature_weights import value_labels
 from .merging import hash_ragged, mixed
 from .model import NBest
 
@@ -62,11 +63,7 @@ def column_findings(
     functions
         Features that are told to be functions of what outcomes are made of.
     """
-    columns = [
-        name if size == 1 else f"{name}[{place}]"
-        for name, size in nbest.feature_names
-        for place in range(size)
-    ]
+    columns = value_labels(nbest.feature_names)
     lines = _constants_and_copies(nbest, columns)
     rows, offsets = _sampled(nbest.offsets)
     for outcome, of_rows in outcomes.items():

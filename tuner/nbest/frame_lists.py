@@ -14,7 +14,7 @@ from ..base.errors import InputError
 from ..base.frames import ADVICE, Frame
 from ..weights.feature_weights import FeatureWeights
 from .findings import warn_of_dropped_outcomes
-from .merging import ListArrays, Merger, empty_rows
+from .merging import Merger, empty_rows
 from .missing import MISSING, Missing, filled
 from .model import NBest
 from .readers._arrays import interned, scores_of_texts
@@ -53,19 +53,24 @@ def lists_of_frame(frame: Frame, columns: FrameColumns, outcomes: Sequence[str])
     vocabulary, names = Vocabulary(), SegmentNames(are_names=True)
     for name in ids:  # gives each id its number
         names.number(name, None)
-    part = empty_rows(len(table), features=0, stats=0)._replace(
-        segments=segments, features=table, scores=np.broadcast_to(0.0, len(table)), ranks=ranks
+    rows = empty_rows(len(table))._replace(
+        segments=segments,
+        features=table,
+        scores=np.broadcast_to(0.0, len(table)),
+        ranks=ranks,
+        names=tuple((name, 1) for name in columns.features),
+        where=frame.where,
     )
     if columns.text is not None:
         texts = frame.texts(columns.text)
         if None in texts and not may_lack:
             frame.fail(columns.text, texts.index(None), f"no text is there; {ADVICE}")
         tokens, offsets = interned(texts, vocabulary)
-        part = part._replace(
-            tokens=tokens, token_offsets=offsets, scores=scores_of_texts(texts, part.scores)
+        rows = rows._replace(
+            tokens=tokens, token_offsets=offsets, scores=scores_of_texts(texts, rows.scores)
         )
-    merger, features = Merger(), tuple((name, 1) for name in columns.features)
-    merger.add(ListArrays(part, features, (), has_links=False, where=frame.where))
+    merger = Merger()
+    merger.add(rows)
     nbest = merger.finish(vocabulary, None, names)
     warn_of_dropped_outcomes(nbest, by_name)
     return replace(  # a column at a time: they are large

@@ -1,7 +1,6 @@
 """Merge lists: their hypotheses in common columns, each once, in little more than their memory."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ CHUNK = 1 << 14
 
 
 class Rows(NamedTuple):
-    """n hypotheses in order of arrival.
+    """The n hypotheses of a list in order of arrival, or of several lists of the same columns.
 
     Two of them are compared by everything up to their sparse features. No float is -0.0.
 
@@ -46,7 +45,16 @@ class Rows(NamedTuple):
         The columns of a row ascend.
     scores, lines, ranks, unlisted : (n,) float64, (n,) int64, (n,) int32, (n,) float64; or empty
         The model score of each, its place in the files, its number in its segment from 1, and the
-        part of its score that no feature has.
+        part of its score that no feature has. A reader gives no `lines`, and no `ranks` if
+        hypotheses are in their order.
+    names, sparse_names
+        The dense features, F columns in all, and the sparse ones.
+    has_links
+        Whether the list has word alignments.
+    where
+        The name of the first list in messages.
+    absent_is_zero
+        Whether the format leaves out features that are 0, whatever their names.
     """
 
     segments: IntArray
@@ -63,87 +71,20 @@ class Rows(NamedTuple):
     lines: IntArray
     ranks: TokenArray
     unlisted: FloatArray
-
-
-@dataclass
-class ListArrays:
-    """The arrays of one list, in order of arrival, with the names of its columns.
-
-    Parameters
-    ----------
-    rows : Rows
-        With `scores`, without `lines`. No `ranks`: hypotheses are in their order.
-    names : FeatureNames
-    sparse_names : tuple of str
-    has_links : bool
-    where : str
-        Its name in messages.
-    absent_is_zero : bool
-        Whether the format leaves out features that are 0, whatever their names.
-    """
-
-    rows: Rows
-    names: FeatureNames
-    sparse_names: tuple[str, ...]
-    has_links: bool
-    where: str
+    names: FeatureNames = ()
+    sparse_names: tuple[str, ...] = ()
+    has_links: bool = False
+    where: str = ""
     absent_is_zero: bool = False
 
 
-class DistinctRows:
-    """Rows in order of arrival; the first of equal rows stays.
-
-    The first block is not copied. From the second on the arrays grow in place (realloc).
-
-    Parameters
-    ----------
-    features, stats : int
-        Number of columns F and K.
-    """
-
-    def __init__(self, *, features: int, stats: int = 0) -> None:
-        self.rows = empty_rows(0, features=features, stats=stats)
-        self._owns = False
-        self._hashes = np.empty(0, dtype=np.uint64)
-
-    def append(self, block: Rows) -> IntArray:
-        """Add the new rows of `block`; return (D, 4) the `dropped` ones, see `NBest`."""
-        size = len(self.rows.segments)
-        if size:
-            joined = self.rows if self._owns else _copied(self.rows)
-            extend_rows(joined, block)
-        else:
-            joined = block
-        hashes = hash_rows(block)
-        if size:
-            hashes = np.concatenate([self._hashes, hashes])
-        old, firsts = _repeated(joined, hashes)
-        lines = joined.lines if len(joined.lines) else np.zeros(len(hashes), dtype=np.int64)
-        ranks = joined.ranks if len(joined.ranks) else lines
-        columns = lines[old], joined.segments[old], ranks[old], lines[firsts]
-        self._owns = bool(size) or bool(len(old))
-        if len(old):
-            new = np.delete(np.arange(len(hashes)), old)
-            joined, hashes = take_rows(joined, new), hashes[new]
-        self.rows, self._hashes = joined, hashes
-        return np.column_stack(columns).astype(np.int64)
-
-    def finish(self) -> Rows:
-        """Return the rows by segment, in order of arrival within one; nothing is left here.
-
-        `features` is in Fortran order then.
-        """
-        rows, self.rows = self.rows, empty_rows(0, features=0, stats=0)
-        self._hashes = np.empty(0, dtype=np.uint64)
-        if np.all(rows.segments[1:] >= rows.segments[:-1]):
-            return rows._replace(features=np.asfortranarray(rows.features))
-        order = np.argsort(rows.segments, kind="stable").astype(np.int64)
-        features = np.asfortranarray(rows.features[order])
-        return _reordered(rows._replace(features=features), order)
+_ARRAYS = Rows._fields[: Rows._fields.index("names")]
 
 
 class Merger:
     """Bring lists to common columns and keep each of their hypotheses once.
+
+    The first list is not copied. From the second on the arrays grow in place (realloc).
 
     Parameters
     ----------
@@ -154,44 +95,36 @@ class Merger:
 
     def __init__(self, dense: Collection[str] | None = None) -> None:
         self._dense = dense
-        self._distinct = DistinctRows(features=0)
-        self._dropped: IntArray = np.empty((0, 4), dtype=np.int64)
         self._sizes: list[int] = []
-        self._absent_is_zero = True
-        self._names: FeatureNames = ()
-        self._sparse_names: tuple[str, ...] = ()
-        self._first = self._linked = self._unlinked = ""
+        self._dropped: IntArray = np.empty((0, 4), dtype=np.int64)
+        self._linked = self._unlinked = ""
+        self._clear()
 
-    def add(self, arrays: ListArrays) -> None:
+    def _clear(self) -> None:
+        self._rows = empty_rows(0)
+        self._owns = False
+        self._hashes = np.empty(0, dtype=np.uint64)
+
+    def add(self, rows: Rows) -> None:
         """Add a list; its arrays may be changed."""
-        rows = _ranked(arrays.rows, sum(self._sizes))
-        if not self._sizes:
-            self._first, self._names, self._sparse_names = (
-                arrays.where,
-                arrays.names,
-                arrays.sparse_names,
-            )
-            self._distinct = _distinct_like(rows)
+        rows = _ranked(rows, sum(self._sizes))
+        if self._sizes or self._dense is not None:
+            rows = self._in_common_columns(rows)
         self._sizes.append(len(rows.segments))
-        self._absent_is_zero = self._absent_is_zero and arrays.absent_is_zero
-        self._add_columns(arrays)
-        rows = _with_columns(
-            rows, arrays.names, arrays.sparse_names, self._names, self._sparse_names
-        )
-        if arrays.has_links:
-            self._linked = self._linked or arrays.where
+        if rows.has_links:
+            self._linked = self._linked or rows.where
         else:
-            self._unlinked = self._unlinked or arrays.where
+            self._unlinked = self._unlinked or rows.where
         if self._linked and self._unlinked:
             rows = _without_links(rows)
-            if len(self._distinct.rows.links):
-                self._start_again(_without_links(self._distinct.rows))
+            if len(self._rows.links):
+                self._start_again(_without_links(self._rows))
         self._append(rows)
 
     def finish(
         self, vocabulary: Vocabulary, segments: int | None, names: SegmentNames | None = None
     ) -> NBest:
-        """Return everything that was added as one list.
+        """Return everything that was added as one list, by segment; nothing is left here.
 
         Parameters
         ----------
@@ -206,23 +139,32 @@ class Merger:
                 f"{self._unlinked} has no word alignment, {self._linked} has; metrics that need "
                 f"links will not find them: leave out the lists without"
             )
-        rows, ids = self._distinct.finish(), None if names is None else names.ids
+        rows, ids = self._rows, None if names is None else names.ids
+        self._clear()
+        if np.all(rows.segments[1:] >= rows.segments[:-1]):
+            rows = rows._replace(features=np.asfortranarray(rows.features))
+        else:
+            order = np.argsort(rows.segments, kind="stable").astype(np.int64)
+            features = np.asfortranarray(rows.features[order])
+            rows = _reordered(rows._replace(features=features), order)
+            del features
         if names is not None and names.drop:
             names.left, sizes = np.unique(rows.segments, return_counts=True)
             self._dropped[:, 1] = np.searchsorted(names.left, self._dropped[:, 1])
             ids = None if ids is None else tuple(ids[number] for number in names.left)
         else:
-            where = self._first if len(self._sizes) == 1 else "the n-best lists together"
+            where = rows.where if len(self._sizes) == 1 else "the n-best lists together"
             sizes = segment_sizes(rows.segments, segments, where)
         links = Ragged(rows.links, rows.link_offsets) if not self._unlinked else None
+        sparse = rows.sparse_offsets, rows.sparse_columns, rows.sparse_values
         is_read = names is not None
         return NBest(
             texts=Texts(vocabulary, Ragged(rows.tokens, rows.token_offsets), links),
             offsets=offsets_of(sizes),
             features=rows.features,
-            feature_names=self._names,
+            feature_names=rows.names,
             model_scores=rows.scores,
-            sparse=sparse_of(rows, self._sparse_names),
+            sparse=SparseFeatures(rows.sparse_names, *sparse) if rows.sparse_names else None,
             lines=rows.lines if is_read else None,
             list_sizes=tuple(self._sizes) if is_read else (),
             ranks=rows.ranks if is_read else rows.ranks[:0],
@@ -232,24 +174,43 @@ class Merger:
             statistics=ListStatistics(rows.stats) if rows.stats.shape[1] else None,
         )
 
-    def _append(self, rows: Rows) -> None:
-        self._dropped = np.concatenate([self._dropped, self._distinct.append(rows)])
+    def _append(self, block: Rows) -> None:
+        """Add the rows of `block` that are new; note the others as dropped, see `NBest`."""
+        size = len(self._rows.segments)
+        if size:
+            joined = self._rows if self._owns else _copied(self._rows)
+            extend_rows(joined, block)
+        else:
+            joined = block
+        hashes = hash_rows(block)
+        if size:
+            hashes = np.concatenate([self._hashes, hashes])
+        old, firsts = _repeated(joined, hashes)
+        columns = joined.lines[old], joined.segments[old], joined.ranks[old], joined.lines[firsts]
+        dropped = np.column_stack(columns).astype(np.int64)
+        self._owns = bool(size) or bool(len(old))
+        if len(old):
+            new = np.delete(np.arange(len(hashes)), old)
+            joined, hashes = take_rows(joined, new), hashes[new]
+        self._rows, self._hashes = joined, hashes
+        self._dropped = np.concatenate([self._dropped, dropped])
 
     def _start_again(self, rows: Rows) -> None:
         """Begin with changed rows: some may be equal now."""
-        self._distinct = _distinct_like(rows)
+        self._clear()
         self._append(rows)
 
-    def _add_columns(self, arrays: ListArrays) -> None:
+    def _in_common_columns(self, new: Rows) -> Rows:
         """Choose the columns of all lists; what some lack is sparse, or 0 if absent means 0."""
-        self._check_columns(arrays)
-        sizes, new_sizes = dict(self._names), dict(arrays.names)
-        sparse = {*self._sparse_names, *arrays.sparse_names}
-        if self._absent_is_zero:
-            every = (sizes | new_sizes).items()
+        old = self._rows if self._sizes else new
+        absent_is_zero = old.absent_is_zero and new.absent_is_zero
+        _check_columns(old, new, absent_is_zero=absent_is_zero)
+        sizes, new_sizes = dict(old.names), dict(new.names)
+        if absent_is_zero:
+            every, sparse = (sizes | new_sizes).items(), {*old.sparse_names, *new.sparse_names}
             names = tuple((name, size) for name, size in every if name not in sparse)
         else:
-            names = tuple(item for item in self._names if item[0] in new_sizes)
+            names = tuple(item for item in old.names if item[0] in new_sizes)
         if self._dense is not None:  # with several values or without `_` no feature is sparse
             names = tuple(
                 (name, size)
@@ -258,43 +219,39 @@ class Merger:
             )
         dense = dict(names)
         sparse_names = (
-            *self._sparse_names,
+            *old.sparse_names,
             *(name for name in sizes if name not in dense),
-            *arrays.sparse_names,
+            *new.sparse_names,
             *(name for name in new_sizes if name not in dense),
         )
-        old = self._names, self._sparse_names
-        self._names, self._sparse_names = names, tuple(dict.fromkeys(sparse_names))
-        if self._names != old[0]:
-            rows = self._distinct.rows
-            self._start_again(_with_columns(rows, *old, self._names, self._sparse_names))
-
-    def _check_columns(self, arrays: ListArrays) -> None:
-        """Raise the error of features that the lists do not have in common."""
-        sizes, new_sizes = dict(self._names), dict(arrays.names)
-        sparse = {*self._sparse_names, *arrays.sparse_names}
-        for name, size in (*self._names, *arrays.names):
-            if sizes.get(name, size) != new_sizes.get(name, size):
-                raise InputError(
-                    f"{arrays.where}: feature {name} has {counted(new_sizes[name], 'value')}, in "
-                    f"{self._first} it has {sizes[name]}; lists that are merged must come from "
-                    f"one model"
-                )
-            is_everywhere = name in sizes and name in new_sizes
-            if is_everywhere or (self._absent_is_zero and name not in sparse):
-                continue
-            if size != 1 or not ("_" in name or self._absent_is_zero):
-                lacks, has = (
-                    (arrays.where, self._first) if name in sizes else (self._first, arrays.where)
-                )
-                raise InputError(
-                    f"{arrays.where}: {lacks} has no feature {name}, {has} has; lists that are "
-                    f"merged must come from one model; for several systems: --systems NAME,NAME"
-                )
+        columns = names, tuple(dict.fromkeys(sparse_names))
+        self._rows = self._rows._replace(absent_is_zero=absent_is_zero)
+        if self._sizes and names != old.names:
+            self._start_again(_with_columns(self._rows, *columns))
+        self._rows = self._rows._replace(sparse_names=columns[1])  # more may stand behind
+        return _with_columns(new, *columns)._replace(absent_is_zero=absent_is_zero)
 
 
-def _distinct_like(rows: Rows) -> DistinctRows:
-    return DistinctRows(features=rows.features.shape[1], stats=rows.stats.shape[1])
+def _check_columns(old: Rows, new: Rows, *, absent_is_zero: bool) -> None:
+    """Raise the error of features that lists do not have in common."""
+    sizes, new_sizes = dict(old.names), dict(new.names)
+    sparse = {*old.sparse_names, *new.sparse_names}
+    for name, size in (*old.names, *new.names):
+        if sizes.get(name, size) != new_sizes.get(name, size):
+            raise InputError(
+                f"{new.where}: feature {name} has {counted(new_sizes[name], 'value')}, in "
+                f"{old.where} it has {sizes[name]}; lists that are merged must come from "
+                f"one model"
+            )
+        is_everywhere = name in sizes and name in new_sizes
+        if is_everywhere or (absent_is_zero and name not in sparse):
+            continue
+        if size != 1 or not ("_" in name or absent_is_zero):
+            lacks, has = (new.where, old.where) if name in sizes else (old.where, new.where)
+            raise InputError(
+                f"{new.where}: {lacks} has no feature {name}, {has} has; lists that are "
+                f"merged must come from one model; for several systems: --systems NAME,NAME"
+            )
 
 
 def _ranked(rows: Rows, first_line: int) -> Rows:
@@ -324,27 +281,23 @@ def _without_links(rows: Rows) -> Rows:
     )
 
 
-def _with_columns(
-    rows: Rows,
-    names: FeatureNames,
-    sparse_names: tuple[str, ...],
-    new_names: FeatureNames,
-    new_sparse_names: tuple[str, ...],
-) -> Rows:
+def _with_columns(rows: Rows, names: FeatureNames, sparse_names: tuple[str, ...]) -> Rows:
     """Return rows with other columns: absent dense ones are 0, superfluous ones become sparse."""
     n, columns, new_columns = (
         len(rows.segments),
+        columns_by_name(rows.names),
         columns_by_name(names),
-        columns_by_name(new_names),
     )
+    number = {name: column for column, name in enumerate(sparse_names)}
+    numbers = np.array([number[name] for name in rows.sparse_names], dtype=np.int32)
+    is_same = rows.names == names
+    rows = rows._replace(names=names, sparse_names=sparse_names)
     features = rows.features
-    if names != new_names:
-        rows = rows._replace(features=np.zeros((n, sum(size for _, size in new_names))))
+    if not is_same:
+        rows = rows._replace(features=np.zeros((n, sum(size for _, size in names))))
         for name in new_columns.keys() & columns.keys():
             rows.features[:, new_columns[name]] = features[:, columns[name]]
     moved = [name for name in columns if name not in new_columns]
-    number = {name: column for column, name in enumerate(new_sparse_names)}
-    numbers = np.array([number[name] for name in sparse_names], dtype=np.int32)
     if not moved and np.array_equal(numbers, np.arange(len(numbers))):
         return rows
     every = np.arange(n)
@@ -356,7 +309,7 @@ def _with_columns(
     )
 
 
-def empty_rows(n: int, *, features: int, stats: int) -> Rows:
+def empty_rows(n: int, *, features: int = 0, stats: int = 0) -> Rows:
     """Return n rows with nothing in them, all numbers 0, without scores, lines and ranks."""
     # What nearly all lists replace or lack takes no memory.
     empty = np.broadcast_to(np.int64(0), n + 1) if n else np.zeros(1, dtype=np.int64)
@@ -532,13 +485,6 @@ def with_sparse(
     )
 
 
-def sparse_of(rows: Rows, names: tuple[str, ...]) -> SparseFeatures | None:
-    """Return the sparse features of rows; None if there are none."""
-    if not names:
-        return None
-    return SparseFeatures(names, rows.sparse_offsets, rows.sparse_columns, rows.sparse_values)
-
-
 def _reordered(rows: Rows, order: IntArray) -> Rows:
     """Reorder everything but the features."""
     tokens, token_offsets = rows_taken(rows.token_offsets, order)
@@ -561,14 +507,14 @@ def _reordered(rows: Rows, order: IntArray) -> Rows:
 
 def _copied(rows: Rows) -> Rows:
     """Return rows that own their memory, so that they can grow."""
-    return Rows(**{name: array.copy() for name, array in rows._asdict().items()})
+    return rows._replace(**{name: getattr(rows, name).copy() for name in _ARRAYS})
 
 
 def extend_rows(rows: Rows, block: Rows) -> None:
     """Append rows; those that are there own their memory, and grow in place."""
     array: NDArray[Any]
     addition: NDArray[Any]
-    for name in Rows._fields:
+    for name in _ARRAYS:
         array, addition = getattr(rows, name), getattr(block, name)
         if name.endswith("offsets"):
             _extend(array, addition[1:] + (array[-1] - addition[0]))

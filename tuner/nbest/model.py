@@ -1,6 +1,13 @@
 """N-best lists as flat arrays, which every step takes, and their text form.
 
-Readers leave lists in order of arrival; `nbest.read` merges them into one `NBest`.
+Who holds what, in the order in which a list comes to be tuned on:
+
+    Rows           one file as its reader leaves it, in order of arrival       merging.py
+    NBest          the hypotheses of all files, merged, segment by segment     here
+    MergedLists    the NBest of each iteration of a run, merged                runs/loop.py
+    Lists          what the user gave, and the NBest that it becomes           api/lists.py
+    PreparedLists  Lists with texts as metrics see them, and their statistics  api/optimizing.py
+    TuningProblem  arrays of features, statistics and offsets                  search/problem.py
 """
 
 from __future__ import annotations

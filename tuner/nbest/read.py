@@ -11,7 +11,7 @@ from portmert.metrics._shared import flat
 
 from ..base.errors import InputError
 from ..base.warn import notice
-from .merging import ListArrays, Merger, empty_rows
+from .merging import Merger, Rows, empty_rows
 from .model import ListStatistics, NBest
 from .readers._base import Reader
 from .readers.moses import MosesReader
@@ -66,16 +66,16 @@ def read_nbest(
         file = path if isinstance(path, ListFile) else read_list(path)
         file = replace(file, names=names, segments=segments, remarks=[])
         format_reader = (reader or MosesReader()).detect(file)
-        arrays = format_reader.read(file, vocabulary)
+        rows = format_reader.read(file, vocabulary)
         if names.ids and not names.lookups:
             raise InputError(
                 f"{file.where}: its segments are numbers, those of another list are names"
             )
         if reader is not None:
             prefix = f"{file.where}: " if len(paths) > 1 else ""
-            notice(prefix + format_reader.describe(arrays, file))
+            notice(prefix + format_reader.describe(rows, file))
         if format_reader.files:  # which have one number for each key
-            in_list = set(arrays.rows.segments.tolist())
+            in_list = set(rows.segments.tolist())
             if in_list & segments_with_scores:
                 both = min(in_list & segments_with_scores)
                 raise InputError(
@@ -84,8 +84,8 @@ def read_nbest(
                     f"file of scores for both; give a file for each list: --feature NAME=FILE,FILE"
                 )
             segments_with_scores |= in_list
-        merger.add(arrays)
-        del arrays
+        merger.add(rows)
+        del rows
     return merger.finish(vocabulary, segments, names)
 
 
@@ -117,7 +117,7 @@ def merge(lists: Sequence[NBest]) -> NBest:
                     f"lists that are merged must be of one text, model and metric; {noun}: "
                     f"{there} in list 1, {here} in list {number}"
                 )
-        merger.add(_arrays_of(nbest, where))
+        merger.add(_rows_of(nbest, where))
     merged = merger.finish(first.texts.vocabulary, len(first))
     if first.statistics is None or merged.statistics is None:
         return merged
@@ -130,29 +130,30 @@ def _kind(nbest: NBest) -> tuple[int, str, int, bool]:
     return len(nbest), stats.metric, stats.rows.shape[1], bool(nbest.unlisted.size)
 
 
-def _arrays_of(nbest: NBest, where: str) -> ListArrays:
+def _rows_of(nbest: NBest, where: str) -> Rows:
     """Return a list as the merger takes it."""
     features = np.add(nbest.features, 0.0, order="C")  # no -0.0
-    tokens = flat(nbest.texts.tokens)
-    rows = empty_rows(len(features), features=0, stats=0)._replace(
+    tokens, sparse = flat(nbest.texts.tokens), nbest.sparse
+    rows = empty_rows(len(features))._replace(
         segments=nbest.segment_of_row,
         features=features,
         tokens=tokens.values,
         token_offsets=tokens.offsets,
         scores=nbest.model_scores,
         unlisted=nbest.unlisted,
+        names=nbest.feature_names,
+        where=where,
     )
     if nbest.texts.links is not None:
         links = flat(nbest.texts.links)
-        rows = rows._replace(links=links.values, link_offsets=links.offsets)
-    if nbest.sparse is not None:
+        rows = rows._replace(links=links.values, link_offsets=links.offsets, has_links=True)
+    if sparse is not None:
         rows = rows._replace(
-            sparse_columns=nbest.sparse.columns,
-            sparse_values=nbest.sparse.values + 0.0,
-            sparse_offsets=nbest.sparse.offsets,
+            sparse_columns=sparse.columns,
+            sparse_values=sparse.values + 0.0,
+            sparse_offsets=sparse.offsets,
+            sparse_names=sparse.names,
         )
-    sparse_names = () if nbest.sparse is None else nbest.sparse.names
     if nbest.statistics is not None:
         rows = rows._replace(stats=np.add(nbest.statistics.rows, 0.0, order="C"))
-    has_links = nbest.texts.links is not None
-    return ListArrays(rows, nbest.feature_names, sparse_names, has_links, where)
+    return rows

@@ -24,8 +24,8 @@ from ..search.optimizers._base import Optimizer
 from ..search.results import Optimized
 from ..search.stat_table import StatTable
 from ..search.steps import (
-    Places,
     Steps,
+    WeightFlags,
     constant_places,
     counted_part,
     decodable,
@@ -487,7 +487,7 @@ class Loop(ABC, Generic[Lists]):
         )
 
 
-def _uncounted(nbest: NBest, constraints: Constraints) -> tuple[Places, Places]:
+def _uncounted(nbest: NBest, constraints: Constraints) -> tuple[WeightFlags, WeightFlags]:
     """Return which features do not count in the sizes of weights and steps."""
     names = nbest.feature_names
     constant = constant_places(nbest.features, nbest.offsets, names)

@@ -77,14 +77,14 @@ class StatTable:
         with self._lock:
             self.no_score = sums if self.no_score is None else min(self.no_score, sums)
 
-    def of(self, hypotheses: IntArray) -> FloatArray:
+    def rows_of(self, hypotheses: IntArray) -> FloatArray:
         """Return the (n, K) statistics of (n,) hypotheses; they are known from now on."""
         self.need(hypotheses)
         return self.take(hypotheses)
 
     def total(self, hypotheses: IntArray) -> FloatArray:
         """Return the (K,) summed statistics of (n,) hypotheses; they are known from now on."""
-        total: FloatArray = self.of(hypotheses).sum(axis=0)
+        total: FloatArray = self.rows_of(hypotheses).sum(axis=0)
         return total
 
     def score(self, metric: Metric, hypotheses: IntArray) -> float:

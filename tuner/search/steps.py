@@ -39,7 +39,7 @@ DRAWN = 16
 USUAL_SIZES = 1e-6, 1e6
 """Decoders compute in single precision. Sums of absolute weights between these are left alone."""
 
-Places = Mapping[str, tuple[bool, ...]]
+WeightFlags = Mapping[str, tuple[bool, ...]]
 """Name of a feature -> a truth value for each of its weights."""
 
 
@@ -66,7 +66,7 @@ def is_by_chance(
     """
     rows = evenly_spaced(nbest.offsets)
     rows = rows if segments is None else rows[:, segments]
-    by_chance = stats.of(rows.ravel()).reshape(*rows.shape, -1).mean(axis=0)
+    by_chance = stats.rows_of(rows.ravel()).reshape(*rows.shape, -1).mean(axis=0)
     chosen = stats_of_best(nbest, stats, weights, segments)
     gain, error = gain_of(metric, (by_chance, chosen), seed)
     return gain <= CLEARLY_BETTER * error
@@ -83,10 +83,10 @@ def stats_of_best(
 ) -> FloatArray:
     """Return the (n, K) statistics of the best hypotheses of these segments; default: of all."""
     rows = best_hypotheses(nbest, weights)
-    return stats.of(rows if segments is None else rows[segments])
+    return stats.rows_of(rows if segments is None else rows[segments])
 
 
-def constant_places(features: FloatArray, offsets: IntArray, names: FeatureNames) -> Places:
+def constant_places(features: FloatArray, offsets: IntArray, names: FeatureNames) -> WeightFlags:
     """Return which features have one value within each list, so that they choose nothing.
 
     Parameters
@@ -98,14 +98,14 @@ def constant_places(features: FloatArray, offsets: IntArray, names: FeatureNames
     return {name: tuple(map(bool, is_constant[part])) for name, part in columns}
 
 
-def fixed_places(names: FeatureNames, constraints: Constraints) -> Places:
+def fixed_places(names: FeatureNames, constraints: Constraints) -> WeightFlags:
     """Return which features are fixed."""
     fixed = {column for name in constraints.fixed for column in columns_of(name, names)}
     columns = columns_by_name(names).items()
     return {name: tuple(n in fixed for n in range(p.start, p.stop)) for name, p in columns}
 
 
-def counted_part(weights: FeatureWeights, *uncounted: Places) -> FeatureWeights:
+def counted_part(weights: FeatureWeights, *uncounted: WeightFlags) -> FeatureWeights:
     """Return the weights with 0 at these places: what chooses nothing has no size."""
     values = dict(weights.values)
     for places in uncounted:
@@ -117,7 +117,7 @@ def counted_part(weights: FeatureWeights, *uncounted: Places) -> FeatureWeights:
 
 
 def decodable(
-    weights: FeatureWeights, constant: Places, fixed: Places, *, may_scale: bool
+    weights: FeatureWeights, constant: WeightFlags, fixed: WeightFlags, *, may_scale: bool
 ) -> FeatureWeights:
     """Return weights of the same order of hypotheses with which single precision can calculate.
 
@@ -139,7 +139,7 @@ def decodable(
     return FeatureWeights({name: tuple(n / limit for n in row) for name, row in values.items()})
 
 
-def equal_weights_but(weights: FeatureWeights, fixed: Places) -> FeatureWeights:
+def equal_weights_but(weights: FeatureWeights, fixed: WeightFlags) -> FeatureWeights:
     """Return weights that are equal but at the places fixed, of the same size there.
 
     Where no weights change the score there is nothing to learn from, and these are as good as any.

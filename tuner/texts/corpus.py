@@ -33,7 +33,7 @@ from ..base.files import TextFile, called, each_line, read_lines
 from ..base.markup import without_markup
 from ..base.warn import warn
 from ..families import provided
-from .forms import TimedWords, alternatives, cut_at_times, lines_with_alternatives
+from .forms import LinesById, TimedWords, alternatives, cut_at_times, lines_with_alternatives
 from .joining import BYTE_ORDER_MARK, LINKS_LINE, check_lines, is_gold, joined, opened
 
 IntegerArray = NDArray[np.signedinteger[Any]]
@@ -230,22 +230,26 @@ def read_references(
     vocabulary: Vocabulary,
     source: TextFile | None = None,
     links: Sequence[TextFile] = (),
+    like: LinesById | None = None,
     drop: bool = False,
 ) -> References:
-    """Read one or more reference files, with their source and their links.
+    """Read reference files, with their source and their links.
 
     Texts that have ids are joined by them, in the order of the first that has any.
 
     Parameters
     ----------
     paths
-        Reference files, each with one line a segment.
+        Reference files, each with one line a segment. Without any there is a source, and the
+        references are empty.
     vocabulary
         The vocabulary of the hypotheses; it grows.
     source
         The source text.
     links
         No file, or one for each reference file.
+    like
+        The ids that lines begin with, and their order.
     drop
         Whether to leave out segments that are not in all texts.
 
@@ -254,25 +258,24 @@ def read_references(
     InputError
         Files differ in length or ids, links have no source, or the number of links files is wrong.
     ValueError
-        There is no reference file.
+        There is no reference file and no source.
     """
-    if not paths:
+    if not paths and source is None:
         raise ValueError("at least one reference file is needed")
     if any(map(is_gold, paths)):
         return _gold_with_source(paths, vocabulary, source, links)
     files = [*paths, *links, *([] if source is None else [source])]
-    in_order, ids, left_out = joined(files, drop=drop)
+    in_order, ids, left_out = joined(files, like, drop=drop)
     paths, links = in_order[: len(paths)], in_order[len(paths) : len(paths) + len(links)]
-    source = None if source is None else in_order[-1]
     texts = [read_texts(path, vocabulary) for path in paths]
-    segments = len(texts[0])
-    for path, text in zip(paths, texts, strict=True):
+    lines = None if source is None else read_source(in_order[-1])
+    segments = len(texts[0] if texts else lines or ())
+    for path, text in zip(paths[1:], texts[1:], strict=True):
         check_lines(path, len(text), paths[0], segments)
-    source_lengths = lines = None
-    if source is not None:
-        lines = read_source(source)
+    source_lengths = None
+    if lines is not None:
         source_lengths = token_counts(lines)
-        check_lines(source, len(lines), paths[0], segments)
+        check_lines(in_order[-1], len(lines), in_order[0], segments)
     if links and len(links) != len(paths):
         raise InputError(
             f"{counted(len(links), 'file')} of reference links for "
@@ -281,15 +284,16 @@ def read_references(
     if links:
         pairs = zip(texts, links, strict=True)
         texts = [with_links(text, path, source_lengths) for text, path in pairs]
+    first = texts[0] if texts else Texts.from_lines([], vocabulary)
     references = References(
-        texts=texts[0] if len(texts) == 1 else interleaved(concatenate(texts), len(texts)),
+        texts=interleaved(concatenate(texts), len(texts)) if len(texts) > 1 else first,
         offsets=np.arange(segments + 1, dtype=np.int64) * len(texts),
         source_lengths=source_lengths,
         source=lines,
         ids=ids,
         left_out=left_out,
     )
-    return references if links else _with_alternatives(references, called(paths[0]))
+    return references if links else _with_alternatives(references, called(in_order[0]))
 
 
 def _with_alternatives(references: References, where: str) -> References:

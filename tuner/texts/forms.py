@@ -21,7 +21,7 @@ from portmert.metrics._base import Texts
 from ..base.columns import recogs_of
 from ..base.errors import InputError, counted, faults_at, shown
 from ..base.files import Lines, TextFile, called, each_line
-from ..base.markup import is_sgml, sgml_segments
+from ..base.markup import SGML, sgml_segments
 from ..base.warn import warn
 
 _HEAD = 1000
@@ -108,30 +108,26 @@ def read_form(path: TextFile) -> TextFile:
     """
     head = [line.removeprefix("\ufeff") for line in itertools.islice(each_line(path), _HEAD)]
     lines = [line for line in head if line.strip() and not line.startswith(COMMENT)]
-    form = next((form for form in FORMS if lines and form.recognises(lines)), None)
+    form = next(
+        (form for form in FORMS if lines and form.first(lines[0]) and form.recognises(lines)), None
+    )
     if form is None:
         return path
     whole = itertools.chain(head, itertools.islice(each_line(path), len(head), None))
     return form.read(called(path), list(enumerate(whole, 1)))
 
 
-def _mostly(pattern: re.Pattern[str], least: int = 1) -> Callable[[Sequence[str]], bool]:
-    """Return the recognition of a form whose lines have a pattern."""
-
-    def recognises(lines: Sequence[str]) -> bool:
-        if pattern.fullmatch(lines[0]) is None:
-            return False
-        count = sum(pattern.fullmatch(line) is not None for line in lines)
-        return count >= max(least, _SHARE * len(lines))
-
-    return recognises
+def _are_mostly(lines: Sequence[str], pattern: re.Pattern[str], least: int = 1) -> bool:
+    """Whether lines have a pattern, all but a few."""
+    count = sum(pattern.fullmatch(line) is not None for line in lines)
+    return count >= max(least, _SHARE * len(lines))
 
 
-def _is_stm(lines: Sequence[str]) -> bool:
+def _are_stm(lines: Sequence[str]) -> bool:
     """Whether lines have times in their place and order, with decimals or behind a channel."""
     matches = [match for match in map(_STM.fullmatch, lines) if match]
     return (
-        _mostly(_STM)(lines)
+        _are_mostly(lines, _STM)
         and (
             any("." in match[4] + match[5] for match in matches)
             or all(match[2] in _CHANNELS and not match[3].isdecimal() for match in matches)
@@ -282,9 +278,10 @@ def _conllu(where: str, _: Sequence[tuple[int, str]]) -> TextFile:
 
 
 class TextForm(NamedTuple):
-    """A form of text files: whether first lines show it, what reads it, and where its ids are."""
+    """A form of text files: its first line, its first lines, its reader, and where ids are."""
 
     name: str
+    first: Callable[[str], object]
     recognises: Callable[[Sequence[str]], bool]
     read: Callable[[str, Sequence[tuple[int, str]]], TextFile]
     ids: str = "none: a cue is a line"
@@ -292,14 +289,23 @@ class TextForm(NamedTuple):
 
 _OF_RECOGS = "before the colon; `recogs.txt#hyp` or `#ref` if both are there"
 FORMS = (
-    TextForm("SGML", lambda lines: is_sgml(lines[0]), _sgml, "none: a `seg` is a line"),
-    TextForm("STM", _is_stm, _stm, "file, channel and begin"),
-    TextForm("CTM", _mostly(_CTM, 3), _ctm, "of STM beside it; it is cut into its segments"),
-    TextForm("VTT", lambda lines: lines[0].startswith("WEBVTT"), _subtitles),
-    TextForm("SRT", lambda lines: any(map(_CUE.fullmatch, lines[1:2])), _subtitles),
-    TextForm("icefall's results", _mostly(_RECOGS), _recogs, _OF_RECOGS),
-    TextForm("CoNLL-U", _is_conllu, _conllu, "not read: it has a word a line"),
-)
+    TextForm("SGML", SGML.match, bool, _sgml, "none: a `seg` is a line"),
+    TextForm("STM", _STM.fullmatch, _are_stm, _stm, "file, channel and begin"),
+    TextForm(
+        "CTM", _CTM.fullmatch, lambda lines: _are_mostly(lines, _CTM, 3), _ctm,
+        "of STM beside it; it is cut into its segments",
+    ),
+    TextForm("VTT", re.compile("WEBVTT").match, bool, _subtitles),
+    TextForm("SRT", bool, lambda lines: any(map(_CUE.fullmatch, lines[1:2])), _subtitles),
+    TextForm(
+        "icefall's results", _RECOGS.fullmatch, lambda lines: _are_mostly(lines, _RECOGS), _recogs,
+        _OF_RECOGS,
+    ),
+    TextForm(
+        "CoNLL-U", lambda line: line[0] == "#" or _CONLLU.fullmatch(line), _is_conllu, _conllu,
+        "not read: it has a word a line",
+    ),
+)  # fmt: skip
 
 
 def lines_with_alternatives(texts: Texts) -> dict[int, str]:

@@ -19,7 +19,7 @@ from ..base import options
 from ..base.columns import column_of
 from ..base.errors import InputError, counted, faults_at, shown
 from ..base.files import Lines, TextFile, called, each_line
-from ..base.markup import is_sgml, sgml_in_documents
+from ..base.markup import SGML, sgml_in_documents
 from .joining import BYTE_ORDER_MARK, positions
 
 _STM = re.compile(r"\.stm(?:\.(?:gz|xz|zst|bz2))?$")
@@ -185,7 +185,7 @@ def _labels(
         raise InputError(f"{file}: the file is empty; expected the group of each segment")
     first = first.removeprefix(BYTE_ORDER_MARK)
     whole = itertools.chain([first], lines)
-    if is_sgml(first):
+    if SGML.match(first):
         with faults_at(called(file), ValueError, InputError):
             return [document for _, document in sgml_in_documents(whole)], None
     if _STM.search(file):
@@ -225,7 +225,7 @@ def groups_beside(
         if isinstance(text, Lines) or "#" in str(text):
             continue
         beside = Path(text).with_name(UTT2SPK)
-        if is_sgml(next(each_line(text), "").removeprefix(BYTE_ORDER_MARK)):
+        if SGML.match(next(each_line(text), "").removeprefix(BYTE_ORDER_MARK)):
             groups = read_groups(text, segments, ids)
         elif ids is not None and Path(text).name == "text" and beside.is_file():
             groups = read_groups(beside, segments, ids, called(text))

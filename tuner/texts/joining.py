@@ -51,7 +51,7 @@ def opened(text: TextFile, *, drop: bool = False) -> TextFile:
     """
     if isinstance(text, Lines):
         return text
-    column = column_of(text)
+    column = column_of(text) if "#" in str(text) else None
     if column is None:
         return read_form(text)
     rows = [k for k in range(len(column.values)) if not (drop and k in column.reasons)]
@@ -158,9 +158,11 @@ def joined(
     read = [opened(text, drop=drop) for text in texts]
     read = [cut_at_times(x, read) if isinstance(x, TimedWords) else x for x in read]
     with_ids = [text for text in (like, *read) if isinstance(text, LinesById)]  # like: no lines
-    first = with_ids[0] if with_ids else _first_with_ids_in_lines(read)
+    first = with_ids[0] if with_ids else None
+    if first is None and len(texts) > 1:
+        first = _first_with_ids_in_lines(read)
     if first is None:
-        _check_columns(texts)
+        _check_columns([text for text in texts if "#" in str(text)])
         return read, None, ()
     by_id = [
         first if text is first else _in_case_of(_with_ids(text, first, given), first)
@@ -298,7 +300,7 @@ def seem_ids(text: TextFile) -> LinesById | None:
 
 def _first_with_ids_in_lines(texts: Sequence[TextFile]) -> LinesById | None:
     """Return the first text whose lines begin with ids that begin those of another text too."""
-    by_id = [None if len(texts) < 2 or is_gold(text) else seem_ids(text) for text in texts]
+    by_id = [None if is_gold(text) else seem_ids(text) for text in texts]
     for number, text in enumerate(by_id):
         if text is None:
             continue
@@ -363,9 +365,10 @@ def warn_left_out(ids: Sequence[str], lack: str, reasons: Mapping[str, str] | No
     warn(line, left_out=len(ids))
 
 
-def begin_with_ids(lines: Lines, ids: Sequence[str]) -> bool:
+def begin_with_ids(text: TextFile, ids: Sequence[str]) -> bool:
     """Return whether lines have ids: half of them names, or all of them the numbers."""
-    names, words = _in_small(ids), [word.casefold() for word, _ in _cut_lines(lines)]
+    names = _in_small(ids)
+    words = [word.casefold() for word, _ in _cut_lines(opened(text))]
     if all(name.isdecimal() for name in ids):
         return _FEW < len(ids) == len(list(filter(None, words))) and {*words} - {""} == names
     return 2 * sum(word in names for word in words) >= max(len(words), 1)

@@ -7,9 +7,8 @@ checked in joining.py, the columns of lists in nbest/findings.py.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -82,21 +81,31 @@ MARKS = (
      "marks that are no words", _DROPPED),
 )  # fmt: skip
 """Tokens that are no words on any side: their least share, a pattern, their name, what to do."""
+
+
+def _sign(share: float, pattern: str, what: str, todo: str) -> tuple[str, Form, float]:
+    """Return a message on tokens of one side alone, their form, and their least share."""
+    others = "do not" if what.startswith("have") else "are not"
+    message = f"the {{present}} {what} (`{{example}}`), the {{absent}} {others}: {todo}"
+    return message, re.compile(pattern).search, share
+
+
 BROKEN = (
-    (0.0, r"^\|\d+-\d+[|,]", "have marks of phrases, which are no words",
-     "let Moses decode without -t (-report-segmentation)"),
-    (0.5, r"^[^|]+\|[^|]+$", "have words with factors",
-     "let Moses decode without -report-all-factors"),
-    (0.0, "[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)", "were encoded twice",
-     "UTF-8 was read as Latin-1; `iconv -f UTF-8 -t LATIN1` (or WINDOWS-1252) undoes it"),
-    (0.2, "^[\u0120\u010a]", "are in subwords of bytes",
-     "decode them with the tokenizer of the model"),
-    (0.01, r"▁|^##\w|\w@@$|^￭|\w￭$", "are in subwords",
-     "join them (`@@`: --text debpe, `▁`: --text {side}:spm-decode)"),
+    _sign(0.0, r"^\|\d+-\d+[|,]", "have marks of phrases, which are no words",
+          "let Moses decode without -t (-report-segmentation)"),
+    _sign(0.5, r"^[^|]+\|[^|]+$", "have words with factors",
+          "let Moses decode without -report-all-factors"),
+    _sign(0.0, "[\u00c2\u00c3][\u0080-\u00bf]|\u00e2(?:\u20ac|\u0080)", "were encoded twice",
+          "UTF-8 was read as Latin-1; `iconv -f UTF-8 -t LATIN1` (or WINDOWS-1252) undoes it"),
+    _sign(0.2, "^[\u0120\u010a]", "are in subwords of bytes",
+          "decode them with the tokenizer of the model"),
+    _sign(0.01, r"▁|^##\w|\w@@$|^￭|\w￭$", "are in subwords",
+          "join them (`@@`: --text debpe, `▁`: --text {side}:spm-decode)"),
 )  # fmt: skip
-"""Tokens of one side that are no words: their least share, a pattern, what the side is, and what
-to do. The first sign counts."""
-WIDE = (0.01, "[\uff01-\uff5e]", "have full-width characters", "--text nfkc makes both narrow")
+"""Tokens of one side that are no words; the first sign counts."""
+WIDE = _sign(
+    0.01, "[\uff01-\uff5e]", "have full-width characters", "--text nfkc makes both narrow"
+)
 
 
 def _numbers(kind: str, commas: str, points: str) -> tuple[str, Form, Form, Form | None]:
@@ -158,7 +167,7 @@ the first may not have at all. Of a group the first sign counts."""
 
 
 @dataclass(frozen=True)
-class Side:
+class SideWords:
     """The tokens of one side.
 
     Parameters
@@ -173,6 +182,8 @@ class Side:
         The first and the last token of each text that has any.
     empty
         The number of texts without tokens.
+    total
+        The number of tokens.
     """
 
     name: str
@@ -180,9 +191,10 @@ class Side:
     counts: IntArray
     lines: Sequence[tuple[str, str]]
     empty: int
+    total: int
 
     @classmethod
-    def of(cls, name: str, texts: Texts, rows: IntArray) -> "Side":
+    def of(cls, name: str, texts: Texts, rows: IntArray) -> "SideWords":
         """Return the side of some rows of texts."""
         part = texts.tokens.take(rows).alone()
         tokens, counts = np.unique(part.values, return_counts=True)
@@ -196,12 +208,8 @@ class Side:
             counts.astype(np.int64),
             [(words[begin], words[end]) for begin, end in pairs],
             len(rows) - len(full),
+            len(part.values),
         )
-
-    @cached_property
-    def total(self) -> int:
-        """The number of tokens."""
-        return int(self.counts.sum())
 
     def count(self, form: Form) -> int:
         """Return the number of tokens that have a form."""
@@ -221,7 +229,7 @@ class Side:
         return lines / max(1, len(self.lines))
 
 
-Sides = tuple[Side, Side]
+TwoSides = tuple[SideWords, SideWords]
 
 
 def doubts(
@@ -245,8 +253,8 @@ def doubts(
         offsets[:-1][segments][np.diff(offsets)[segments] > 0]
         for offsets in (batch.offsets, batch.reference_offsets)
     ]
-    hyp = Side.of("hypotheses", batch.hypotheses, first_rows[0])
-    ref = Side.of("references", batch.references, first_rows[1])
+    hyp = SideWords.of("hypotheses", batch.hypotheses, first_rows[0])
+    ref = SideWords.of("references", batch.references, first_rows[1])
     sides = hyp, ref
     lines = [_json_lines(sides)]
     if batch.source is not None:
@@ -258,9 +266,10 @@ def doubts(
     lines += [_empty_lines(sides), _markup(sides), *(_marked(sides, *mark) for mark in MARKS)]
     if lines_with_alternatives(batch.hypotheses.take(first_rows[0])):  # references may
         lines.append(_ALTERNATIVES)
-    broken = _first(_sign(sides, *sign) for sign in BROKEN)
-    lines += [broken, _sign(sides, *WIDE), _escapes(sides)]
-    lines += [_first(_opposed(sides, *signs) for signs in group) for group in OPPOSED]
+    broken = next(filter(None, (_one_sided(sides, *sign) for sign in BROKEN)), None)
+    lines += [broken, _one_sided(sides, *WIDE), _escapes(sides)]
+    for group in OPPOSED:
+        lines.append(next(filter(None, (_opposed(sides, *signs) for signs in group)), None))
     if broken is None:  # case and tokens of pieces and of broken letters say nothing
         lines += [_casing(sides), _punctuation(sides)]
         if compares_words:
@@ -270,15 +279,7 @@ def doubts(
     return [line for line in lines if line is not None]
 
 
-def _first(lines: Iterable[str | None]) -> str | None:
-    return next(filter(None, lines), None)
-
-
-def _both_ways(sides: Sides) -> tuple[Sides, Sides]:
-    return sides, (sides[1], sides[0])
-
-
-def _json_lines(sides: Sides) -> str | None:
+def _json_lines(sides: TwoSides) -> str | None:
     """Return a line if hypotheses or references look like JSON; both may be answers in JSON."""
     shares = [side.share_of_lines(_JSON, "") for side in sides]
     alike = [(x, side) for x, side in zip(shares, sides, strict=True) if x > 0.5]
@@ -338,8 +339,8 @@ def _unsegmented_source(
     return None
 
 
-def _empty_lines(sides: Sides) -> str | None:
-    for side, full in _both_ways(sides):
+def _empty_lines(sides: TwoSides) -> str | None:
+    for side, full in (sides, sides[::-1]):
         number, empty = side.empty + len(side.lines), side.empty
         if empty >= max(LEAST, MOST_EMPTY * number) and full.empty <= 0.1 * empty:
             return (
@@ -350,7 +351,7 @@ def _empty_lines(sides: Sides) -> str | None:
     return None
 
 
-def _markup(sides: Sides) -> str | None:
+def _markup(sides: TwoSides) -> str | None:
     """Return a line if the lines of a side are more than texts, looking at each side alone."""
     for kind, begin, end, todo in MARKUP:
         marked = [side for side in sides if side.share_of_lines(begin, end) > _MOST_LINES]
@@ -361,7 +362,7 @@ def _markup(sides: Sides) -> str | None:
     return None
 
 
-def _marked(sides: Sides, least_share: float, pattern: str, name: str, todo: str) -> str | None:
+def _marked(sides: TwoSides, least_share: float, pattern: str, name: str, todo: str) -> str | None:
     """Return a line if a side has tokens that are no words, looking at each side alone."""
     form = re.compile(pattern).search
     least = LEAST if least_share else 1
@@ -372,15 +373,7 @@ def _marked(sides: Sides, least_share: float, pattern: str, name: str, todo: str
     return f"{names} have {name} (`{marked[0].example(form)}`): {todo}"
 
 
-def _sign(sides: Sides, least_share: float, pattern: str, what: str, todo: str) -> str | None:
-    """Return a line if tokens of a form are on one side alone."""
-    message = f"the {{present}} {what} (`{{example}}`), the {{absent}} do not: {todo}"
-    if not what.startswith("have"):
-        message = message.replace("do not", "are not")
-    return _one_sided(sides, message, re.compile(pattern).search, least_share)
-
-
-def _one_sided(sides: Sides, message: str, form: Form, least_share: float = 0.0) -> str | None:
+def _one_sided(sides: TwoSides, message: str, form: Form, least_share: float = 0.0) -> str | None:
     """Return a message if tokens of a form are on one side alone.
 
     Parameters
@@ -391,7 +384,7 @@ def _one_sided(sides: Sides, message: str, form: Form, least_share: float = 0.0)
     least_share
         The least share of the tokens on their side.
     """
-    for side, plain in _both_ways(sides):
+    for side, plain in (sides, sides[::-1]):
         count = side.count(form)
         share, expected = count / max(1, side.total), count * plain.total / max(1, side.total)
         if count < LEAST or share < least_share or expected < 2 * LEAST:
@@ -407,7 +400,7 @@ def _one_sided(sides: Sides, message: str, form: Form, least_share: float = 0.0)
 
 
 def _opposed(
-    sides: Sides, message: str, form1: Form, form2: Form, absent: Form | None = None
+    sides: TwoSides, message: str, form1: Form, form2: Form, absent: Form | None = None
 ) -> str | None:
     """Return a message if one side has the first of two forms alone, and the other the second.
 
@@ -419,7 +412,7 @@ def _opposed(
     absent
         A form that the side of the first form may not have at all.
     """
-    for first, second in _both_ways(sides):
+    for first, second in (sides, sides[::-1]):
         count1, count2 = first.count(form1), second.count(form2)
         is_opposed = (
             min(count1, count2) >= LEAST
@@ -436,8 +429,8 @@ def _opposed(
     return None
 
 
-def _escapes(sides: Sides) -> str | None:
-    for side, plain in _both_ways(sides):
+def _escapes(sides: TwoSides) -> str | None:
+    for side, plain in (sides, sides[::-1]):
         count = side.count(_ESCAPE)
         # Without the characters themselves the other side just has no such words.
         if count >= LEAST and plain.count(_ESCAPE) <= 0.1 * count < plain.count(_ESCAPED):
@@ -448,11 +441,7 @@ def _escapes(sides: Sides) -> str | None:
     return None
 
 
-def _higher_first(sides: Sides, values: Sequence[float]) -> Sides:
-    return _both_ways(sides)[values[0] < values[1]]
-
-
-def _casing(sides: Sides) -> str | None:
+def _casing(sides: TwoSides) -> str | None:
     """Return a line if one side is in lower case, in capitals or true-cased."""
     cased = [
         side.count(lambda word: len(word) > 1 and word.lower() != word.upper()) for side in sides
@@ -464,7 +453,7 @@ def _casing(sides: Sides) -> str | None:
         for count, side in zip(cased, sides, strict=True)
     ]
     if abs(shares[0] - shares[1]) > 0.5:
-        capitals, mixed = _higher_first(sides, shares)
+        capitals, mixed = sides[::-1] if shares[0] < shares[1] else sides
         return f"the {capitals.name} are in capitals, the {mixed.name} are not: {_ALIKE}"
     lower = "the {absent} are in lower case, the {present} are not (`{example}`): "
     line = _one_sided(sides, lower + _ALIKE, _has_capital, 0.01)
@@ -473,7 +462,7 @@ def _casing(sides: Sides) -> str | None:
     begins = [_share_of_capital_begins(side) for side in sides]
     if min(begins) < 0 or abs(begins[0] - begins[1]) <= 0.6:
         return None
-    capitals, lower_case = _higher_first(sides, begins)
+    capitals, lower_case = sides[::-1] if begins[0] < begins[1] else sides
     return (
         f"the {capitals.name} begin with capitals, the {lower_case.name} do not (are they "
         f"true-cased?): {_ALIKE}"
@@ -484,13 +473,13 @@ def _has_capital(word: str) -> bool:
     return word != word.lower()
 
 
-def _share_of_capital_begins(side: Side) -> float:
+def _share_of_capital_begins(side: SideWords) -> float:
     """Return the share of lines with letters that begin with a capital; -1 if there are few."""
     letters = [first for first, _ in side.lines if first[:1].lower() != first[:1].upper()]
     return sum(first[0].isupper() for first in letters) / len(letters) if len(letters) > 9 else -1
 
 
-def _punctuation(sides: Sides) -> str | None:
+def _punctuation(sides: TwoSides) -> str | None:
     bare = [side for side in sides if not side.count(_PUNCTUATION)]
     if not bare or bare[0].total < 200:
         return None
@@ -501,7 +490,7 @@ def _punctuation(sides: Sides) -> str | None:
     return _one_sided(sides, message, _PUNCTUATION, 0.05)
 
 
-def _tokenisation(sides: Sides) -> str | None:
+def _tokenisation(sides: TwoSides) -> str | None:
     """Return a line if one side is tokenised and the other is not."""
     shares = []
     for side in sides:
@@ -509,7 +498,7 @@ def _tokenisation(sides: Sides) -> str | None:
         if alone + attached >= 10:
             shares.append(alone / (alone + attached))
     if len(shares) == 2 and abs(shares[0] - shares[1]) > 0.6:
-        cut, plain = _higher_first(sides, shares)
+        cut, plain = sides[::-1] if shares[0] < shares[1] else sides
         return (
             f"the {cut.name} are tokenised, the {plain.name} are not "
             f"(`{plain.example(_ATTACHED)}`): --text 13a (zh, ja-mecab, ...) tokenises"
@@ -517,17 +506,17 @@ def _tokenisation(sides: Sides) -> str | None:
     return None
 
 
-def _segmentation(sides: Sides, todo: str) -> str | None:
+def _segmentation(sides: TwoSides, todo: str) -> str | None:
     """Return a line if one side has blanks between words of a script without, the other not."""
     means = [_letters_a_word(side) for side in sides]
-    whole, words = _higher_first(sides, means)
+    whole, words = sides[::-1] if means[0] < means[1] else sides
     is_whole = max(means) > LONGEST_WORDS or whole.total == len(whole.lines) >= LEAST
     if min(means) <= 0 or max(means) <= 3 * min(means) or not is_whole:
         return None
     return f"the {words.name} are segmented into words, the {whole.name} are not: {todo}"
 
 
-def _letters_a_word(side: Side) -> float:
+def _letters_a_word(side: SideWords) -> float:
     """Return how many letters of scripts without blanks a token of such letters has; 0 if none."""
     counts = zip(side.words, side.counts.tolist(), strict=True)
     letters: int = sum(len(_UNSPACED.findall(word)) * count for word, count in counts)

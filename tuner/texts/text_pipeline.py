@@ -155,7 +155,8 @@ class TextPipeline:
 
     def applied(self, texts: Texts, side: Side) -> Texts:
         """Return hypotheses or references prepared for scoring, in the same vocabulary."""
-        return self._applied(texts, self._steps(side), side)
+        steps = self._steps(side)
+        return self._applied(texts, steps, side) if steps else texts
 
     def source(self, lines: tuple[str, ...] | None) -> tuple[str, ...] | None:
         """Return the lines of the source, changed by its steps; without any, as they are."""

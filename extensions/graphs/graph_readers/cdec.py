@@ -86,5 +86,5 @@ class CdecJson(GraphReader):
         """Yield the features of an edge."""
         features = edge.get("feats") or []
         for key, value in zip(features[::2], features[1::2], strict=True):
-            column = columns.of(names[key] if isinstance(key, int) else key)[0]
+            column = columns.columns_of(names[key] if isinstance(key, int) else key)[0]
             yield column, block.number(0, str(value), f"feature {key}")

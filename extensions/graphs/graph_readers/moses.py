@@ -138,10 +138,16 @@ class Osgx(GraphReader):
             columns.remarks["core"] = (
                 "the graphs do not name their features; --graph-format osgx:config=moses.ini does"
             )
-        dense = np.array([column for name, size in names for column in columns.of(name, size)])
+        dense = np.array(
+            [column for name, size in names for column in columns.columns_of(name, size)]
+        )
         rows, places = np.nonzero(table)
         named = [
-            (row, columns.of(name, sparse=True)[0], block.number(line, number, f"feature {name}"))
+            (
+                row,
+                columns.columns_of(name, sparse=True)[0],
+                block.number(line, number, f"feature {name}"),
+            )
             for row, (line, text) in enumerate(zip(lines, sparse, strict=True))
             for name, _, number in (item.rpartition("=") for item in text.split())
         ]
@@ -214,7 +220,9 @@ class MosesHypergraph(GraphReader):
                 components = _components([name for name, _, _ in pairs], columns)
             values = [
                 (
-                    components[name] if name in components else columns.of(name, sparse=True)[0],
+                    components[name]
+                    if name in components
+                    else columns.columns_of(name, sparse=True)[0],
                     block.number(number, value, f"feature {name}"),
                 )
                 for name, _, value in pairs
@@ -240,6 +248,6 @@ def _components(names: list[str], columns: FeatureColumns) -> dict[str, int]:
             sizes[name] = 1
     by_name = {}
     for name, size in sizes.items():
-        for k, column in enumerate(columns.of(name, size), 1):
+        for k, column in enumerate(columns.columns_of(name, size), 1):
             by_name[name if size == 1 else f"{name}_{k}"] = column
     return by_name

@@ -63,8 +63,8 @@ class Openfst(GraphReader):
         """Return the graph of a segment."""
         builder = Builder(columns)
         states: dict[int, int] = {}
-        features = [columns.of(name)[0] for name in self.costs]
-        length = columns.of("length")[0]
+        features = [columns.columns_of(name)[0] for name in self.costs]
+        length = columns.columns_of("length")[0]
         columns.start["length"] = (0.0,)
         columns.start |= self.scales
         finals = []

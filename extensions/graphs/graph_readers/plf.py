@@ -47,11 +47,11 @@ class Plf(GraphReader):
                 named = costs[0] if len(costs) == 1 and isinstance(costs[0], dict) else {}
                 numbers = [] if named else costs
                 values = {
-                    columns.of(str(name))[0]: block.number(0, str(value), str(name))
+                    columns.columns_of(str(name))[0]: block.number(0, str(value), str(name))
                     for name, value in named.items()
                 }
                 if numbers:
-                    places = columns.of("LatticeCost", len(numbers))
+                    places = columns.columns_of("LatticeCost", len(numbers))
                     values |= {
                         place: block.number(0, str(value), "LatticeCost")
                         for place, value in zip(places, numbers, strict=True)

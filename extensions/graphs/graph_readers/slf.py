@@ -98,7 +98,7 @@ class Slf(GraphReader):
         header, nodes, links = self._parts(block)
         base = block.number(0, header.get("base", "2.718281828459045"), "base")
         builder = Builder(columns)
-        length, written = columns.of("length")[0], _SILENT | set(self.silent.split("+"))
+        length, written = columns.columns_of("length")[0], _SILENT | set(self.silent.split("+"))
         tails, heads, counts = set(), set(), Counter[int]()
         is_sphinx = b"PocketSphinx" in block.data[:100]
         for number, fields in links:
@@ -112,7 +112,7 @@ class Slf(GraphReader):
             for key, text in fields.items():
                 if key in _NAMES or re.fullmatch(r"x\d+", key):
                     value = block.number(number, text, key)
-                    features[columns.of(_NAMES.get(key, key))[0]] = self._log(value, base)
+                    features[columns.columns_of(_NAMES.get(key, key))[0]] = self._log(value, base)
                     is_passed = is_passed and (value > NO_PATH or not is_sphinx)
             word = fields.get("W", nodes[ends[1]]).strip('"')
             is_written = word not in written and not _NOISE.fullmatch(word)
@@ -129,7 +129,7 @@ class Slf(GraphReader):
 
     def _remark(self, block: Block, columns: FeatureColumns, counts: Counter[int]) -> None:
         """Note scores that only some links with words have; the format leaves it open."""
-        words = counts[columns.of("length")[0]]
+        words = counts[columns.columns_of("length")[0]]
         for name, (column, *_) in columns.features.items():
             if 0 < counts[column] < words:
                 lacking = f"{words - counts[column]} of {words} links with words have no {name}"

@@ -65,7 +65,7 @@ def test_best_strings_equal_enumeration(graph, weight, size):
     arcs, goal = graph
     columns = FeatureColumns(Vocabulary())
     builder = Builder(columns)
-    places = {name: columns.of(name)[0] for name in "fg"}
+    places = {name: columns.columns_of(name)[0] for name in "fg"}
     for head, tails, body, features in arcs:
         builder.arc(head, tails, body, [(places[name], v) for name, v in features.items()])
     weights = {"f": 1.0, "g": float(weight)}
@@ -132,7 +132,7 @@ def test_cdec_hg_test_plf(tmp_path):
 def test_travatar_test_lattice_hull():
     columns = FeatureColumns(Vocabulary())
     builder = Builder(columns)
-    valid, slope = columns.of("valid")[0], columns.of("slope")[0]
+    valid, slope = columns.columns_of("valid")[0], columns.columns_of("slope")[0]
     builder.arc(0, (), ["c"], [(valid, 1), (slope, -1)])
     builder.arc(0, (), ["d"], [(valid, 1), (slope, 1)])
     builder.arc(1, (0,), [-1, "a"], [(valid, 1), (slope, -1)])

@@ -88,7 +88,3 @@ def test_many_empty_streams_take_time_in_proportion(suffix):
     content = PACK[suffix](b"") * 400_000
     with must_end():
         assert expand(content, suffix) == b""
-
-
-def test_other_suffixes_are_left_alone():
-    assert expand(b"\x1f\x8b", ".txt") == b"\x1f\x8b"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from portmert.tuner.base.markup import is_sgml, sgml_segments, without_markup
+from portmert.tuner.base.markup import SGML, sgml_segments, without_markup
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,9 @@ def test_segments_of_sgml():
     lines = ['<?xml version="1.0"?>', '<refset><DOC docid="a">', '<seg id="1"> A &amp; B </seg>',
              '<p><seg id="2">', "two", "lines</seg></p></DOC>", '<doc docid="b">',
              '<seg id="1"></seg></doc></refset>']  # fmt: skip
-    assert is_sgml(lines[0])
-    assert is_sgml("<seg> a text")
-    assert not is_sgml("<segment> a text")
+    assert SGML.match(lines[0])
+    assert SGML.match("<seg> a text")
+    assert not SGML.match("<segment> a text")
     assert list(sgml_segments(lines)) == ["A & B", "two lines", ""]
     with pytest.raises(ValueError, match="document a stands twice"):
         list(sgml_segments(lines + lines))

@@ -14,9 +14,20 @@ from portmert.tuner.base.warn import (
 )
 
 
+class Shown(logging.Handler):
+    """Appends messages to a list."""
+
+    def __init__(self, lines):
+        super().__init__()
+        self.lines = lines
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+
 def test_a_warning_is_shown_once_while_warnings_are_collected():
     shown = []
-    with shown_messages(shown.append, shown.append):
+    with shown_messages(Shown(shown)):
         warn("a")
         with collected_warnings() as inner:
             warn("b")
@@ -32,7 +43,7 @@ def test_a_warning_is_shown_once_while_warnings_are_collected():
 
 def test_results_do_not_tell_what_concerns_this_machine_alone():
     shown = []
-    with shown_messages(shown.append, shown.append):
+    with shown_messages(Shown(shown)):
         warn_of_machine("disk full")
         assert with_warnings({"score": 1}) == {"score": 1}
         warn("odd text")

@@ -184,9 +184,9 @@ def _part(tree: Tree, nodes: range | list[int]) -> Tree:
 ROOT = "root"
 """Label of a word that depends on no other word."""
 
-Side = Literal["left", "right"]
+Direction = Literal["left", "right"]
 
-_RULES: dict[str, tuple[Side, str]] = {
+_RULES: dict[str, tuple[Direction, str]] = {
     "ADJP": ("left", "NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB"),
     "ADVP": ("right", "RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN"),
     "CONJP": ("right", "CC RB IN"),
@@ -215,7 +215,7 @@ _RULES: dict[str, tuple[Side, str]] = {
 The head of any other parent is its leftmost child.
 """
 
-_NOUN_PHRASE: tuple[tuple[Side, str], ...] = (
+_NOUN_PHRASE: tuple[tuple[Direction, str], ...] = (
     ("right", "NN NNP NNPS NNS NX POS JJR"),
     ("left", "NP"),
     ("right", "$ ADJP PRN"),
@@ -265,7 +265,7 @@ def _first_head(parent: str, children: tuple[str, ...]) -> int:
     return 0 if side == "left" else len(children) - 1
 
 
-def _find(side: Side, children: tuple[str, ...], names: Sequence[str]) -> int | None:
+def _find(side: Direction, children: tuple[str, ...], names: Sequence[str]) -> int | None:
     places = range(len(children))
     order = places if side == "left" else reversed(places)
     return next((place for place in order if children[place] in names), None)

@@ -21,7 +21,7 @@ from ...base.frames import ADVICE
 from ...base.numbers import FINITE, LARGEST, bounded
 from ...texts._token_kernels import intern_tokens
 from ...weights.feature_weights import columns_by_name
-from ..merging import ListArrays, beyond, empty_rows, extend_rows
+from ..merging import Rows, beyond, empty_rows, extend_rows
 from ..records import Columns, Failed, ListFile, Place
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _OWN_FILES = "give several lists of a segment as files of their own"
 
 
 @collected_later()
-def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
+def arrays_of(reader: Reader, file: ListFile, vocabulary: Vocabulary) -> Rows:
     """Return the arrays of a whole file.
 
     Raises
@@ -57,7 +57,7 @@ class _Gathered:
 
     def __init__(self, file: ListFile, vocabulary: Vocabulary) -> None:
         self.file, self.vocabulary = file, vocabulary
-        self.rows = empty_rows(0, features=0, stats=0)
+        self.rows = empty_rows(0)
         self.sizes: dict[str, int] = {}
         self.is_linked = False
         self.first_places: dict[int | str, Place] = {}  # of each id
@@ -119,7 +119,7 @@ class _Gathered:
             return
         tokens, offsets = interned(self.texts, self.vocabulary)
         links = self._checked_links(np.diff(offsets))
-        rows = empty_rows(len(self.texts), features=0, stats=0)._replace(
+        rows = empty_rows(len(self.texts))._replace(
             tokens=tokens,
             token_offsets=offsets,
             features=np.concatenate(self.features),
@@ -154,7 +154,7 @@ class _Gathered:
             )
         return links
 
-    def arrays(self, reader: Reader) -> ListArrays:
+    def arrays(self, reader: Reader) -> Rows:
         """Return the arrays of all hypotheses."""
         if not self.places:
             raise InputError(f"{self.file.where}: no hypothesis in the file")
@@ -169,11 +169,13 @@ class _Gathered:
             self.sizes = dict(sorted(self.sizes.items()))
             order = [k for name in self.sizes for k in range(*columns[name].indices(1 << 30))]
             self.rows = self.rows._replace(features=self.rows.features[:, order])
-        rows = self.rows._replace(
+        return self.rows._replace(
             segments=np.array([numbers[name] for name in self.segments], dtype=np.int64),
             ranks=np.array([] if None in ranks else ranks, dtype=np.int32),
+            names=tuple(self.sizes.items()),
+            has_links=self.is_linked,
+            where=self.file.where,
         )
-        return ListArrays(rows, tuple(self.sizes.items()), (), self.is_linked, self.file.where)
 
 
 def _numbers(

@@ -16,9 +16,8 @@ from ...base.errors import counted, shown
 from ...base.numbers import FINITE, parse_number
 from ...base.warn import warn
 from ...texts._token_kernels import intern_tokens
-from ...weights.feature_weights import FeatureNames
 from .. import _text_kernels as kernels
-from ..merging import ListArrays, Rows, beyond, empty_rows, extend_rows, with_sparse
+from ..merging import Rows, beyond, empty_rows, extend_rows, with_sparse
 from ..records import ListFile
 from ._base import Reader
 
@@ -52,12 +51,12 @@ class BarsReader(Reader):
     def fits(cls, rows: list[list[str]]) -> bool:
         """Whether the fields of the first lines can only be of this format."""
 
-    def read(self, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> Rows:
         """Parse a whole file."""
         parser = _Parser(self, file, vocabulary)
         for data in self.blocks(file):
             parser.add(data)
-        return parser.arrays()
+        return parser.finish()
 
     def blocks(self, file: ListFile) -> Iterator[bytes]:
         """Yield the list in blocks of whole lines, their fields in Moses' order."""
@@ -180,7 +179,7 @@ class _Parser:
 
     def __init__(self, reader: BarsReader, file: ListFile, vocabulary: Vocabulary) -> None:
         self.reader, self.file, self.vocabulary = reader, file, vocabulary
-        self.rows = empty_rows(0, features=0, stats=0)
+        self.rows = empty_rows(0)
         self.fields = 0
         self.is_unended = False
         self.names: dict[str, int] = {}  # numbers of the features
@@ -198,7 +197,7 @@ class _Parser:
             self.is_unended = True
             warn(f"{self.file.where}: the last line has no line end; taken as complete")
         block.check(self.fields, self.file.segments)
-        rows = empty_rows(len(block), features=0, stats=0)._replace(segments=block.ids)
+        rows = empty_rows(len(block))._replace(segments=block.ids)
         rows = self._with_features(rows, block)
         local, offsets, spans = intern_tokens(block.text, block.cuts, 1, block.most(1, shortest=2))
         numbers = [self.vocabulary.add(block.decoded(span)) for span in spans.tolist()]
@@ -218,18 +217,19 @@ class _Parser:
             block = _Block(self.file, _spaced(data), line, fields)
         return block
 
-    def arrays(self) -> ListArrays:
-        """Return the arrays of all blocks."""
+    def finish(self) -> Rows:
+        """Return the hypotheses of all blocks."""
         rows, names = self.rows, list(self.names)
-        dense: FeatureNames
-        sparse: tuple[str, ...] = ()
         if self.is_uniform:
             sizes = np.bincount(self.first_labels, minlength=len(names)).tolist()
-            dense = tuple(zip(names, sizes, strict=True))
+            rows = rows._replace(names=tuple(zip(names, sizes, strict=True)))
         else:
-            rows, dense, sparse = self._dense_and_sparse(names)
-        where, absent_is_zero = self.file.where, self.reader.absent_is_zero
-        return ListArrays(rows, dense, sparse, self.fields > 4, where, absent_is_zero)
+            rows = self._dense_and_sparse(names)
+        return rows._replace(
+            has_links=self.fields > 4,
+            where=self.file.where,
+            absent_is_zero=self.reader.absent_is_zero,
+        )
 
     def _with_features(self, rows: Rows, block: _Block) -> Rows:
         """Return the rows of a block with their features and model scores."""
@@ -241,11 +241,12 @@ class _Parser:
         names = [block.decoded(span) for span in spans.tolist()]
         numbers = [self.names.setdefault(name, len(self.names)) for name in names]
         width = int(offsets[1]) if same else len(values)
-        _read_slowly(block, slow, values, scores, [names[label] for label in labels[:width]])
+        if len(slow):
+            _read_slowly(block, slow, values, scores, [names[label] for label in labels[:width]])
         labels = np.array(numbers, dtype=np.int32)[labels[:width]]
         if not len(self.first_labels):
             self.first_labels = labels[: offsets[1]].copy()
-            self.rows = empty_rows(0, features=len(self.first_labels), stats=0)
+            self.rows = empty_rows(0, features=len(self.first_labels))
         if self.is_uniform and not (same and np.array_equal(labels, self.first_labels)):
             self.is_uniform = False
             self.rows = _in_sparse_form(self.rows, self.first_labels)
@@ -258,9 +259,7 @@ class _Parser:
             sparse_offsets=offsets,
         )
 
-    def _dense_and_sparse(
-        self, names: Sequence[str]
-    ) -> tuple[Rows, FeatureNames, tuple[str, ...]]:
+    def _dense_and_sparse(self, names: Sequence[str]) -> Rows:
         """Tell dense from sparse features where lines differ."""
         rows, lines = self.rows, len(self.rows.segments)
         labels, values = rows.sparse_columns, rows.sparse_values
@@ -305,13 +304,17 @@ class _Parser:
         features = np.zeros((lines, int(widths.sum())))
         features[line_of[in_dense], (columns[labels] + within)[in_dense]] = values[in_dense]
         sparse_columns = np.cumsum(~is_dense) - 1
-        rows = with_sparse(
-            rows._replace(features=features),
+        rows = rows._replace(
+            features=features,
+            names=dense,
+            sparse_names=tuple(name for k, name in enumerate(names) if not is_dense[k]),
+        )
+        return with_sparse(
+            rows,
             line_of[~in_dense],
             sparse_columns[labels[~in_dense]],
             values[~in_dense],
         )
-        return rows, dense, tuple(name for k, name in enumerate(names) if not is_dense[k])
 
     def _fail_not_everywhere(self, name: str, having: IntArray) -> NoReturn:
         """Raise the error of a feature that only the lines `having` have."""
@@ -337,12 +340,14 @@ class _Parser:
                 block.text, block.cuts, segmentation, token_offsets, LONGEST_PHRASE,
                 alignment is None,
             )  # fmt: skip
-            _check_positions(block, code, position, token_offsets)
+            if code != kernels.OK:
+                _fail_of_positions(block, code, position, token_offsets)
         if alignment is not None:
             code, position, links, offsets = kernels.parse_links(
                 block.text, block.cuts, alignment, token_offsets, block.most(alignment, shortest=4)
             )
-            _check_positions(block, code, position, token_offsets)
+            if code != kernels.OK:
+                _fail_of_positions(block, code, position, token_offsets)
         return links, offsets
 
     def _optional_columns(self, block: _Block) -> tuple[int | None, int | None]:
@@ -413,10 +418,10 @@ def _read_slowly(
             values[index] = value
 
 
-def _check_positions(block: _Block, code: int, position: int, token_offsets: IntArray) -> None:
+def _fail_of_positions(
+    block: _Block, code: int, position: int, token_offsets: IntArray
+) -> NoReturn:
     """Raise the error of a fault in links or segmentation."""
-    if code == kernels.OK:
-        return
     item, row = block.token(position), block.row_at(position)
     length = int(token_offsets[row + 1] - token_offsets[row])
     messages = {

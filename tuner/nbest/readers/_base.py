@@ -25,7 +25,7 @@ from ...base import options
 from ...base.columns import INDEX_KEYS
 from ...base.components import Check, Component, Refuse, described
 from ...base.errors import InputError, counted, shown
-from ..merging import ListArrays
+from ..merging import Rows
 from ..records import Columns, Failed, Hypothesis, ListFile, Record, in_blocks
 from ._arrays import arrays_of
 
@@ -97,7 +97,7 @@ class Reader(Component):
         """Return name and path of each `NAME=FILE` of the option `named_files`."""
         pairs = []
         items = getattr(self, self.named_files) if self.named_files else ""
-        for item in filter(None, options.split(items, "+", named=True)):
+        for item in options.split(items, "+", named=True) if items else ():
             name, equals, path = options.name_value(item)
             if not equals:
                 form = f"{self.name()}:NAME=FILE"
@@ -139,28 +139,28 @@ class Reader(Component):
         """Return the first of the ids of a whole file, where they are numbers."""
         return 0
 
-    def read(self, file: ListFile, vocabulary: Vocabulary) -> ListArrays:
-        """Return the arrays of a whole file; raises `InputError` as `records`."""
+    def read(self, file: ListFile, vocabulary: Vocabulary) -> Rows:
+        """Return the hypotheses of a whole file; raises `InputError` as `records`."""
         return arrays_of(self, file, vocabulary)
 
     def detect(self, file: ListFile) -> Reader:  # noqa: ARG002  `auto` looks at it
         """Return the reader of this file."""
         return self
 
-    def describe(self, arrays: ListArrays, file: ListFile) -> str:
+    def describe(self, rows: Rows, file: ListFile) -> str:
         """Return one line: `Marian n-best, 1 model, 500 segments x 100, no word alignment`."""
-        columns = sum(size for _, size in arrays.names)
-        _, counts = np.unique(arrays.rows.segments, return_counts=True)
+        columns = sum(size for _, size in rows.names)
+        _, counts = np.unique(rows.segments, return_counts=True)
         sizes = f"{counts.min()}..{counts.max()}" if counts.min() < counts.max() else counts[0]
         parts = [
             f"{self.title} n-best",
             counted(columns, self.column),
             f"{counted(len(counts), 'segment')} x {sizes}",
-            "word alignment" if arrays.has_links else "no word alignment",
+            "word alignment" if rows.has_links else "no word alignment",
             *file.remarks,
         ]
-        if arrays.sparse_names:
-            parts.insert(2, f"{counted(len(arrays.sparse_names), 'sparse feature')}")
+        if rows.sparse_names:
+            parts.insert(2, f"{counted(len(rows.sparse_names), 'sparse feature')}")
         return ", ".join(parts)
 
 

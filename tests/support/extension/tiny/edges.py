@@ -24,5 +24,5 @@ class Edges(GraphReader):
         builder = Builder(columns)
         rows = [line.split() for _, line in block.lines()][1:]
         for tail, head, word in rows:
-            builder.step(int(tail), int(head), word, {columns.of("one")[0]: 1.0})
+            builder.step(int(tail), int(head), word, {columns.columns_of("one")[0]: 1.0})
         return builder.graph(max(int(head) for _, head, _ in rows), start=0)
