@@ -1,12 +1,14 @@
 """`portmert compare` of scores computed elsewhere, and its further questions."""
 
 import json
+import lzma
 
 import numpy as np
 import pytest
 
 import portmert
 from tests.support.cli import run
+from tests.support.places import ROOT
 
 QUICK = ("--samples=500",)
 
@@ -83,6 +85,20 @@ def test_every_door_says_the_same(logs):
         by_name = {row["system"]: row["score"] for row in other["scores"]}
         assert by_name == {row["system"]: row["score"] for row in files["scores"]}
     assert frames.document["scores"] == files["scores"] == long_file["scores"]
+
+
+def test_files_of_inspect_ai_and_comet_have_the_figures_of_those_programs():
+    """The logs' own accuracy and standard error; the means that comet-score printed."""
+    places = {name: ROOT / f"configs/scores/{name}.json.xz" for name in ("four", "judged")}
+    compared = portmert.compare({n: f"{path}#right" for n, path in places.items()})
+    for row in compared.document["scores"]:
+        log = json.loads(lzma.decompress(places[row["system"]].read_bytes()))
+        metrics = log["results"]["scores"][0]["metrics"]
+        assert row["score"] == pytest.approx(metrics["accuracy"]["value"])
+        assert row["s_sel"] == pytest.approx(metrics["stderr"]["value"], rel=0.03)
+    comet = portmert.compare([f"{ROOT}/configs/scores/comet.json.xz#COMET"]).document
+    printed = {row["system"]: round(row["score"], 4) for row in comet["scores"]}
+    assert printed == {"moses": 0.5710, "neural": 0.6105}
 
 
 @pytest.mark.usefixtures("logs")
