@@ -28,7 +28,7 @@ from portmert.tuner.texts.groups import Groups
 from portmert.tuner.texts.statistics import compute_stats, finite_scores
 
 from .correlation import Pairs, rounded
-from .human_scores import HumanScores, Judgments, OfSystems, Partition
+from .human_scores import HumanScores, Judgments, OfSystems
 
 BoolArray = NDArray[np.bool_]
 Resampled = Literal["both", "segments", "systems"]
@@ -98,7 +98,7 @@ class Judged:
     systems: tuple[str, ...]
     human: FloatArray
     lengths: FloatArray
-    partitions: Mapping[str, Partition] = field(default_factory=dict)
+    partitions: Mapping[str, Groups] = field(default_factory=dict)
     each: Judgments | None = None
     of_systems: OfSystems = "mean"
 
@@ -148,9 +148,9 @@ class Judged:
         sums, partition = self.system_sums, self.partitions[level]
         if self.of_systems == "mean":
             sums = sums * self.lengths[:, np.newaxis, np.newaxis]
-        won, every = np.moveaxis(partition.sums(sums), -1, 0)
+        won, every = np.moveaxis(partition.summed(sums, axis=0), -1, 0)
         human = won / np.where(every > 0, every, np.nan)
-        return Points.of(human, partition.sums(self.lengths))
+        return Points.of(human, partition.summed(self.lengths, axis=0))
 
     def numbers(self, level: str) -> IntArray | None:
         """Return (S,) the number of each segment's document or group; None: unknown."""
@@ -160,7 +160,7 @@ class Judged:
         """Return the documents of segments, if they are enough; else each segment is alone."""
         documents, count = self.partitions.get("document"), len(self.human)
         if documents is not None and FEWEST_GROUPS <= len(documents.names) < count:
-            return Groups(documents.names, documents.of_segment, "the documents")
+            return documents
         return each_alone(count)
 
     def without(self, system: int) -> Judged:
@@ -306,8 +306,7 @@ def judged(
     lengths = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
     lengths = (lengths / np.diff(batch.reference_offsets))[complete]
     kept = human.of_segments(complete)
-    partitions = {level: partition.used() for level, partition in kept.partitions.items()}
-    data = Judged(kept.systems, kept.scores, lengths, partitions, kept.each, of_systems)
+    data = Judged(kept.systems, kept.scores, lengths, kept.partitions, kept.each, of_systems)
     for system, score in zip(data.systems, data.system_scores, strict=True):
         if np.isnan(score) and of_systems.startswith("better"):
             raise InputError(

@@ -29,7 +29,7 @@ from portmert.tuner.base.files import TextFile, called, read_lines
 from portmert.tuner.base.json_toml import read_toml
 from portmert.tuner.base.numbers import FINITE, parse_finite
 from portmert.tuner.base.options import file_key
-from portmert.tuner.texts.groups import numbered, read_groups
+from portmert.tuner.texts.groups import Groups, numbered, read_groups
 
 Several = Literal["refuse", "mean", "each"]
 """How to treat several judgments of one output: as a fault, by their mean, or one by one."""
@@ -71,36 +71,6 @@ class Judgments:
         )
 
 
-class Partition(NamedTuple):
-    """Segments in documents, or in groups of another kind.
-
-    Parameters
-    ----------
-    names
-        Of D documents, in the order of the file.
-    of_segment : (S,) int64
-        Index of each segment's document in `names`, -1 if unknown.
-    """
-
-    names: tuple[str, ...]
-    of_segment: IntArray
-
-    def of_segments(self, numbers: IntArray) -> Partition:
-        """Return the documents of some segments; the names stay."""
-        return Partition(self.names, self.of_segment[numbers])
-
-    def used(self) -> Partition:
-        """Return the documents that have segments."""
-        numbers, of_segment = np.unique(self.of_segment, return_inverse=True)
-        return Partition(tuple(self.names[n] for n in numbers.tolist()), of_segment)
-
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Return (D, ...): sums of segments' values (S, ...) over each document."""
-        total = np.zeros((len(self.names), *values.shape[1:]))
-        np.add.at(total, self.of_segment, values)
-        return total
-
-
 @dataclass(frozen=True, eq=False)
 class HumanScores:
     """Human scores of M systems' translations of S segments.
@@ -124,7 +94,7 @@ class HumanScores:
     path: Path
     systems: tuple[str, ...]
     scores: FloatArray
-    partitions: Mapping[str, Partition] = field(default_factory=dict)
+    partitions: Mapping[str, Groups] = field(default_factory=dict)
     each: Judgments | None = None
     is_ranking: bool = False
 
@@ -196,7 +166,7 @@ class HumanScores:
             )
         missing = segments - len(self)
         partitions = {
-            level: Partition(x.names, np.pad(x.of_segment, (0, missing), constant_values=-1))
+            level: replace(x, of_segment=np.pad(x.of_segment, (0, missing), constant_values=-1))
             for level, x in self.partitions.items()
         }
         scores = np.pad(self.scores, ((0, missing), (0, 0)), constant_values=np.nan)
@@ -215,8 +185,7 @@ class HumanScores:
                 f"{self.path}: has a column group; take it out, or leave out {called(groups)}"
             )
         read = read_groups(groups, len(self))
-        partition = Partition(read.names, read.of_segment)
-        return replace(self, partitions={**self.partitions, "group": partition})
+        return replace(self, partitions={**self.partitions, "group": read})
 
 
 class NameInLine(NamedTuple):
@@ -413,7 +382,7 @@ def _arrays(
         names, numbers = numbered(first.name for first in name_of_segment.values())
         of_segment = np.full(count, -1, dtype=np.int64)
         of_segment[list(name_of_segment)] = numbers
-        partitions[column] = Partition(names, of_segment)
+        partitions[column] = Groups(names, of_segment, f"the {column}s")
     return HumanScores(path, systems, table, partitions, judgments)
 
 

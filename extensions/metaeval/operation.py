@@ -16,6 +16,7 @@ from portmert.tuner.base.context import Progress, using
 from portmert.tuner.base.errors import InputError, suggest
 from portmert.tuner.base.errors import counted as counted_of
 from portmert.tuner.base.files import TextFile, called
+from portmert.tuner.base.options import file_key
 from portmert.tuner.base.warn import notice, warn, warn_of
 from portmert.tuner.components import external, registry
 from portmert.tuner.evaluation.comparison.questions import Direction
@@ -270,8 +271,10 @@ def read_judged(
             joining.check_order(read.ids, test_set.refs[0], test_set.human)
         human = human.of_length(len(read), origin=test_set.refs[0])
         if test_set.groups is not None:
-            groups = files.get(test_set.groups) or joining.opened(test_set.groups)
-            human = human.in_groups(groups)
+            groups = _column_of_groups(test_set)
+            human = human.in_groups(
+                test_set.groups if groups is None else files.get(groups) or joining.opened(groups)
+            )
         output_files, aligned = _outputs(test_set, human)
         outputs = [
             read_output(
@@ -298,6 +301,12 @@ def _outputs(test_set: JudgedSet, human: HumanScores) -> tuple[list[Path], list[
     return list(outputs.values()), [links.get(system) for system in outputs]
 
 
+def _column_of_groups(test_set: JudgedSet) -> Path | None:
+    """Return the column of a test set's groups; None where markup or lines tell them."""
+    groups = test_set.groups
+    return None if groups is None or file_key(groups)[1] is None else groups
+
+
 def _joined(human: HumanScores, test_set: JudgedSet) -> tuple[HumanScores, dict[Path, TextFile]]:
     """Return the scores of the segments that are not left out, and their texts for each file."""
     outputs, links = _outputs(test_set, human)
@@ -305,7 +314,7 @@ def _joined(human: HumanScores, test_set: JudgedSet) -> tuple[HumanScores, dict[
         *test_set.refs,
         *test_set.ref_links,
         *outputs,
-        *filter(None, [test_set.source, test_set.groups, *links]),
+        *filter(None, [test_set.source, _column_of_groups(test_set), *links]),
     ]
     texts = [joining.opened(path, drop=test_set.missing == "segment") for path in files]
     in_order, ids, left_out = joining.joined(texts, drop=test_set.missing == "segment")

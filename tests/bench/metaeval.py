@@ -23,8 +23,8 @@ def work(metrics: int, systems: int, segments: int, samples: int) -> None:
     """Evaluate metrics that are people's scores and more and more noise."""
     from portmert.extensions.metaeval.data import Judged
     from portmert.extensions.metaeval.evaluation import evaluate
-    from portmert.extensions.metaeval.human_scores import Partition
     from portmert.tuner.evaluation.significance import Resampling
+    from portmert.tuner.texts.groups import Groups
     from tests.support.agreements import given_scores
 
     rng = np.random.default_rng(1)
@@ -32,7 +32,7 @@ def work(metrics: int, systems: int, segments: int, samples: int) -> None:
     documents = np.arange(segments) // 20
     names = tuple(map(str, range(int(documents.max()) + 1)))
     lengths = rng.integers(5, 40, segments).astype(np.float64)
-    partitions = {"document": Partition(names, documents)}
+    partitions = {"document": Groups(names, documents, "")}
     judged = Judged(tuple(map(str, range(systems))), human, lengths, partitions)
     scores = [
         given_scores(human / 10 + rng.normal(size=human.shape) * (1 + n / 10), str(n))

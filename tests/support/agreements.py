@@ -6,9 +6,9 @@ import numpy as np
 
 from portmert.extensions.metaeval.data import Judged, MetricScores
 from portmert.extensions.metaeval.evaluation import evaluate
-from portmert.extensions.metaeval.human_scores import Partition
 from portmert.metrics.terp import Ter
 from portmert.tuner.evaluation.significance import Resampling
+from portmert.tuner.texts.groups import Groups
 
 
 class Given(Ter):
@@ -31,8 +31,8 @@ def two_sets(likeness=None):
     for number, (segments, names) in enumerate(((12, "ABC"), (9, "DEFG")), 1):
         human = rng.normal(size=(segments, len(names)))
         people = Judged(
-            tuple(names), human, np.arange(1.0, segments + 1), {"document": Partition(
-                tuple(f"{number}.{d}" for d in range(segments // 3)), np.arange(segments) // 3,
+            tuple(names), human, np.arange(1.0, segments + 1), {"document": Groups(
+                tuple(f"{number}.{d}" for d in range(segments // 3)), np.arange(segments) // 3, "",
             )},
         )  # fmt: skip
         scores = [

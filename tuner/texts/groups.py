@@ -38,7 +38,7 @@ class Groups:
     names : tuple of str
         G names, in the order in which the groups first appear.
     of_segment : (S,) int64
-        The number of each segment's group.
+        The number of each segment's group; -1 if it is not known.
     where : str
         The file that says so.
     """
@@ -62,13 +62,13 @@ class Groups:
 
     def of_segments(self, places: IntArray) -> Groups:
         """Return the groups of some segments."""
-        return Groups.of([self.names[k] for k in self.of_segment[places]], self.where)
+        return Groups.of([(*self.names, "")[k] for k in self.of_segment[places]], self.where)
 
-    def summed(self, stats: FloatArray) -> FloatArray:
+    def summed(self, stats: FloatArray, axis: int = -2) -> FloatArray:
         """Return (..., G, K): statistics (..., S, K) summed over the segments of each group."""
         order = np.argsort(self.of_segment, kind="stable")
         starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        return np.asarray(np.add.reduceat(stats[..., order, :], starts, axis=-2))
+        return np.asarray(np.add.reduceat(np.take(stats, order, axis), starts, axis))
 
 
 def numbered(labels: Iterable[str]) -> tuple[tuple[str, ...], IntArray]:

@@ -17,7 +17,7 @@ from portmert.extensions.metaeval.correlation import Pairs
 from portmert.extensions.metaeval.correlation import pearson as pearson_of
 from portmert.extensions.metaeval.data import Judged, Likeness, MetricScores, Points, likeness
 from portmert.extensions.metaeval.evaluation import MEASURES, evaluate, shares
-from portmert.extensions.metaeval.human_scores import HumanScores, Judgments, Partition
+from portmert.extensions.metaeval.human_scores import HumanScores, Judgments
 from portmert.extensions.metaeval.report import document_of
 from portmert.extensions.metaeval.results import as_json, combined_as_json
 from portmert.extensions.metaeval.tables import tables
@@ -28,6 +28,7 @@ from portmert.tuner.base.errors import InputError
 from portmert.tuner.evaluation.document import text
 from portmert.tuner.evaluation.significance import Resampling, holm
 from portmert.tuner.texts import corpus
+from portmert.tuner.texts.groups import Groups
 from tests.oracles import metaeval as oracle
 from tests.support.agreements import Given, given_scores, two_sets
 
@@ -112,7 +113,7 @@ def test_documents_widen_errors_as_their_segments_are_alike():
     human = np.repeat(rng.normal(size=(20, 3)), 4, axis=0) + 0.3 * rng.normal(size=(80, 3))
     alike = np.repeat(rng.normal(size=(20, 3)), 4, axis=0)
     scores = [human + alike, human + rng.normal(size=human.shape)]
-    partition = Partition(tuple(map(str, range(20))), documents)
+    partition = Groups(tuple(map(str, range(20))), documents, "")
     people = Judged(tuple("ABC"), human, np.ones(80), {"document": partition})
     found = evaluate(people, [given_scores(x) for x in scores], Resampling(99))
 
@@ -227,8 +228,8 @@ def judged():
     documents = np.array([0, 0, 0, 1, 1, 2, 2, 2])
     return Judged(
         tuple("ABCD"), human, np.arange(1.0, 9.0),
-        {"document": Partition(("x", "y", "z"), documents),
-         "group": Partition(("g", "h"), np.array([1, 0, 0, 1, 0, 1, 0, 0]))},
+        {"document": Groups(("x", "y", "z"), documents, ""),
+         "group": Groups(("g", "h"), np.array([1, 0, 0, 1, 0, 1, 0, 0]), "")},
     ), given_scores(rng.normal(size=human.shape))  # fmt: skip
 
 
@@ -381,7 +382,7 @@ def test_one_document_has_no_interval_of_documents():
     rng = np.random.default_rng(12)
     human = rng.normal(size=(5, 3))
     people = Judged(
-        tuple("ABC"), human, np.ones(5), {"document": Partition(("d",), np.zeros(5, int))}
+        tuple("ABC"), human, np.ones(5), {"document": Groups(("d",), np.zeros(5, int), "")}
     )
     scores = given_scores(human + rng.normal(size=(5, 3)))
     one = evaluate(people, [scores], Resampling(samples=10)).agreements[0]
@@ -423,7 +424,7 @@ def test_the_same_seed_gives_the_same(judged):
 
 def human_scores(scores, documents=None):
     names = tuple("ABC"[: scores.shape[1]])
-    partitions = {} if documents is None else {"document": Partition(("x", "y"), documents)}
+    partitions = {} if documents is None else {"document": Groups(("x", "y"), documents, "")}
     return HumanScores("human.tsv", names, scores, partitions)
 
 
@@ -442,7 +443,7 @@ def test_segments_without_all_scores_are_left_out():
     assert kept.tolist() == [1]
     assert people.lengths.tolist() == [1.0]
     assert people.partitions["document"].names == ("y",)
-    assert people.numbers("document").tolist() == [0]
+    assert people.partitions["document"].of_segment.tolist() == [0]
     counted = data.metric_scores(
         "bleu", Bleu(), batch_of(2), segments=kept, systems="ab", signature="bleu"
     )
@@ -461,7 +462,7 @@ def test_ties_of_people_are_no_pairs():
 def test_one_system_has_correlations_of_segments_alone():
     rng = np.random.default_rng(9)
     human, metric = rng.normal(size=(2, 40, 1))
-    documents = Partition(tuple("wxyz"), np.repeat(np.arange(4), 10))
+    documents = Groups(tuple("wxyz"), np.repeat(np.arange(4), 10), "")
     people = Judged(("A",), human, np.ones(40), {"document": documents})
     result = evaluate(
         people, [given_scores(metric), given_scores(human, "b")], Resampling(samples=9)

@@ -32,8 +32,8 @@ def test_scores_stand_by_segment_and_system(read):
     assert human.scores[1, 0] == -1.5
     assert np.isnan(human.scores[1, 1])
     assert human.complete.tolist() == [0]
-    names, of_segment = human.partitions["document"]
-    assert [names[k] for k in of_segment] == ["d0", "d1"]
+    documents = human.partitions["document"]
+    assert [documents.names[k] for k in documents.of_segment] == ["d0", "d1"]
     assert human.negated().scores[0].tolist() == [0.0, -2.0]
     assert human.of_systems(["A"]).scores[0].tolist() == [2.0]
 
@@ -144,6 +144,6 @@ def test_the_real_scores_are_read():
     assert human.scores.shape == (529, 13)
     assert len(human.complete) == 529
     lines = (REAL / "documents.txt").read_text().splitlines()
-    names, of_segment = human.partitions["document"]
-    assert [names[k] for k in of_segment] == lines
+    documents = human.partitions["document"]
+    assert [documents.names[k] for k in documents.of_segment] == lines
     assert list(find_outputs(REAL / "outputs", human.systems)) == list(human.systems)

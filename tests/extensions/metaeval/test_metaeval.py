@@ -578,7 +578,9 @@ def test_groups_come_from_a_column_a_file_or_records(tmp_path):
     """A group has the score of its statistics; people's is weighted by length."""
     (tmp_path / "domains").write_text("law\nnews\nnews\nlaw\n")
     (tmp_path / "records.tsv").write_text("id\tdomain\n0\tlaw\n1\tnews\n2\tnews\n3\tlaw\n")
-    speakers = "".join(f"f 1 {name} 0 1 x\n" for name in ("law", "news", "news", "law"))
+    speakers = "".join(
+        f"f 1 {name} {n}.0 {n}.5 x\n" for n, name in enumerate(("law", "news", "news", "law"))
+    )
     (tmp_path / "talks.stm").write_text(f";; a comment\n{speakers}")
     rows = (tmp_path / "human.tsv").read_text().splitlines()
     groups = ["group", *["law", "news", "news", "law"] * 3]
