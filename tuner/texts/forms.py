@@ -63,12 +63,12 @@ class LinesById(Lines):
     all_ids
         The ids of all segments, also of those without a line.
     spans
-        File with channel, begin and end in seconds of each line of an STM file.
+        File with channel, begin and end in seconds, and speaker of each line of an STM file.
     """
 
     ids: tuple[str, ...]
     all_ids: tuple[str, ...]
-    spans: tuple[tuple[str, float, float], ...]
+    spans: tuple[tuple[str, float, float, str], ...]
 
     def __new__(
         cls,
@@ -76,7 +76,7 @@ class LinesById(Lines):
         lines: Iterable[str],
         ids: Iterable[str] = (),
         all_ids: Iterable[str] = (),
-        spans: Iterable[tuple[str, float, float]] = (),
+        spans: Iterable[tuple[str, float, float, str]] = (),
     ) -> Self:
         """Keep lines and ids, one id for each line."""
         text = super().__new__(cls, name, lines)
@@ -169,7 +169,7 @@ def _stm(where: str, numbered: Sequence[tuple[int, str]]) -> TextFile:
     twice = next((name for name, count in Counter(ids).items() if count > 1), None)
     if twice:
         raise InputError(f"{where}: two segments begin at one time with one speaker: {twice}")
-    spans = [(file.lower(), begin, end) for file, _, begin, end, _ in rows]
+    spans = [(file.lower(), begin, end, speaker) for file, speaker, begin, end, _ in rows]
     return LinesById(where, (row[-1] for row in rows), ids, spans=spans)
 
 
@@ -217,7 +217,7 @@ def cut_at_times(words: TimedWords, others: Sequence[TextFile]) -> LinesById:
     outside = 0
     for word, (file, middle) in zip(words, words.times, strict=True):
         place = bisect_right(begins, (file, middle)) - 1
-        span = stm.spans[order[place]] if place >= 0 else ("", 0.0, 0.0)
+        span = stm.spans[order[place]] if place >= 0 else ("", 0.0, 0.0, "")
         if span[0] == file and middle <= span[2]:
             lines[order[place]].append(word)
         else:

@@ -6,7 +6,6 @@ Segments of one group are not independent, so tests draw and exchange whole grou
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,9 @@ from ..base.columns import column_of
 from ..base.errors import InputError, counted, faults_at, shown
 from ..base.files import Lines, TextFile, called, each_line
 from ..base.markup import SGML, sgml_in_documents
+from .forms import LinesById, read_form
 from .joining import BYTE_ORDER_MARK, positions
 
-_STM = re.compile(r"\.stm(?:\.(?:gz|xz|zst|bz2))?$")
-_STM_SPEAKER, _STM_FIELDS = 2, 5
-"""Place of the speaker in a line of STM, and the fields that each line has at least."""
 UTT2SPK = "utt2spk"
 """Kaldi's file of a word for the utterance and one for its speaker in each line."""
 
@@ -188,8 +185,8 @@ def _labels(
     if SGML.match(first):
         with faults_at(called(file), ValueError, InputError):
             return [document for _, document in sgml_in_documents(whole)], None
-    if _STM.search(file):
-        return list(_speakers(whole, file)), None
+    if (speakers := _speakers(Path(file))) is not None:
+        return list(speakers.values()), list(speakers) if ids and set(ids) & {*speakers} else None
     words = [line.split() for line in whole]
     if all(len(pair) == 2 for pair in words) and (
         Path(file).name == UTT2SPK or (ids is not None and words[0][0] in ids)
@@ -198,20 +195,12 @@ def _labels(
     return [" ".join(line) for line in words], None
 
 
-def _speakers(lines: itertools.chain[str], file: str) -> list[str]:
-    """Return the speaker of each line of STM: file, channel, speaker, begin, end, text."""
-    speakers = []
-    for number, line in enumerate(lines, 1):
-        if line.startswith(";;") or not line.strip():
-            continue
-        fields = line.split()
-        if len(fields) < _STM_FIELDS:
-            raise InputError(
-                f"{file}:{number}: {counted(len(fields), 'field')}, expected STM: file, channel, "
-                f"speaker, begin, end, text"
-            )
-        speakers.append(fields[_STM_SPEAKER])
-    return speakers
+def _speakers(text: TextFile) -> dict[str, str] | None:
+    """Return the speaker of each segment of STM by its id; None if it is another form."""
+    stm = read_form(text)
+    if not isinstance(stm, LinesById) or not stm.spans:
+        return None
+    return {name: span[-1] for name, span in zip(stm.ids, stm.spans, strict=True)}
 
 
 def groups_beside(
@@ -219,13 +208,15 @@ def groups_beside(
 ) -> Groups | None:
     """Return the groups that the format of a text names; None if there are no two.
 
-    They are the documents of SGML, and the speakers of Kaldi's `utt2spk` beside a file `text`.
+    They are the documents of SGML, the speakers of STM, and those of Kaldi's `utt2spk` beside a
+    file `text`.
     """
     for text in texts:
         if isinstance(text, Lines) or "#" in str(text):
             continue
         beside = Path(text).with_name(UTT2SPK)
-        if SGML.match(next(each_line(text), "").removeprefix(BYTE_ORDER_MARK)):
+        is_sgml = SGML.match(next(each_line(text), "").removeprefix(BYTE_ORDER_MARK))
+        if is_sgml or _speakers(text) is not None:
             groups = read_groups(text, segments, ids)
         elif ids is not None and Path(text).name == "text" and beside.is_file():
             groups = read_groups(beside, segments, ids, called(text))

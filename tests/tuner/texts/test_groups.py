@@ -34,7 +34,7 @@ def labels(groups):
         ("groups.csv", 'id,speaker\nu4,b\nu3,a\n"u2",b\nu1,a\n'),
         ("groups.jsonl", "".join(f"{json.dumps(record)}\n" for record in JSON)),
         ("groups.json", json.dumps(JSON, indent=1)),
-        ("talks.stm", ";; a comment\n" + "".join(f"f 1 {s} 0 1 <o> x\n" for s in "abab")),
+        ("talks.stm", ";; a comment\n" + "".join(f"f 1 {s} {n}.0 {n}.5 <o> x\n" for n, s in enumerate("abab"))),
     ],
 )  # fmt: skip
 def test_every_form_names_the_same_groups(name, text, tmp_path):
@@ -56,6 +56,14 @@ def test_documents_of_sgml_are_found(tmp_path):
     assert groups_beside([tmp_path / "plain"], 3, None) is None
 
 
+def test_speakers_of_stm_are_found_and_joined_by_ids(tmp_path):
+    lines = [f"f 1 {speaker} {n}.0 {n}.5 x\n" for n, speaker in enumerate("sts")]
+    (tmp_path / "ref").write_text("".join(lines), encoding="utf-8")
+    assert labels(groups_beside([tmp_path / "ref"], 3, None)) == ["s", "t", "s"]
+    ids = ("f-1-1.000", "f-1-0.000", "f-1-2.000")
+    assert labels(groups_beside([tmp_path / "ref"], 3, ids)) == ["t", "s", "s"]
+
+
 def test_speakers_beside_a_text_of_kaldi_are_found(tmp_path):
     (tmp_path / "text").write_text("u1 x\nu2 y\nu3 z\n", encoding="utf-8")
     (tmp_path / "utt2spk").write_text("u1 s\nu2 t\nu3 s\n", encoding="utf-8")
@@ -72,7 +80,6 @@ def test_speakers_beside_a_text_of_kaldi_are_found(tmp_path):
          "the texts: id 'u2' and 2 more not in .*utt2spk .*ids there: u1"),
         ("utt2spk", "u1 a\nu1 b\n", {"ids": IDS}, "segment 'u1' is in two groups, 'a' and 'b'"),
         ("g", "a\n\na\na\n", {}, "g: segment 2 has an empty group"),
-        ("x.stm", "a b\n", {}, "x.stm:1: 2 fields, expected STM"),
         ("g", "", {}, "g: the file is empty; expected the group of each segment"),
     ],
 )  # fmt: skip

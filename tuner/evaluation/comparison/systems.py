@@ -98,7 +98,7 @@ class TestSet:
         The group of each segment, such as its document or speaker. The file has a column, a name
         in each line, lines of an id and a group (utt2spk), SGML or STM. Segments of a group are
         not independent, so tests draw and exchange whole groups. Default: the documents of SGML
-        references, or utt2spk beside a reference file text.
+        references, the speakers of STM, or utt2spk beside a reference file text.
     known_groups
         Groups that are read already, in place of `groups`.
     """
