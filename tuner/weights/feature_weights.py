@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,9 @@ from ..base.frames import Framed
 from ..base.json_toml import parse_json, to_json
 from ..base.numbers import FINITE, bounded, parse_number
 from .moses_ini import MosesIni
+
+_JOSHUA = re.compile(r"(?:tm|lm|feature-function)\s*=\s*[A-Za-z]")
+"""A setting of Joshua's configuration, whose weights stand in lines of a name and a number."""
 
 FeatureNames = tuple[tuple[str, int], ...]
 """(name, number of values) of each dense feature, in column order."""
@@ -258,7 +262,10 @@ def read_tuned_weights(path: TextFile) -> tuple[FeatureWeights, float, TunedOn]:
         return _from_json("\n".join(lines), where)
     ini = MosesIni(tuple(lines), where)
     if not ini.sections:
-        return _from_lines(list(enumerate(lines, 1)), where, repeated=True), 0.0, TunedOn()
+        numbered = list(enumerate(lines, 1))
+        if any(map(_JOSHUA.match, lines)):
+            numbered = [(number, line) for number, line in numbered if "=" not in line]
+        return _from_lines(numbered, where, repeated=True), 0.0, TunedOn()
     if "weight" not in ini.sections:
         old = [section for section in ini.sections if section.startswith("weight-")]
         hint = (

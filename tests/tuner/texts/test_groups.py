@@ -34,7 +34,9 @@ def labels(groups):
         ("groups.csv", 'id,speaker\nu4,b\nu3,a\n"u2",b\nu1,a\n'),
         ("groups.jsonl", "".join(f"{json.dumps(record)}\n" for record in JSON)),
         ("groups.json", json.dumps(JSON, indent=1)),
-        ("talks.stm", ";; a comment\n" + "".join(f"f 1 {s} {n}.0 {n}.5 <o> x\n" for n, s in enumerate("abab"))),
+        ("talks.stm", ";; a comment\n" + "".join(
+            f"f 1 {s} {n}.0 {n}.5 <o> x\n" for n, s in enumerate("abab")
+        )),
     ],
 )  # fmt: skip
 def test_every_form_names_the_same_groups(name, text, tmp_path):

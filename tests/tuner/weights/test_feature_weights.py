@@ -66,6 +66,8 @@ def test_dense_file_of_mert_moses_is_read(tmp_path):
 def test_weights_of_cdec_and_travatar_are_read(tmp_path):
     for text in ("# from MIRA\nLM 0.5\nTM -1e-3\n", "LM=0.5\nTM=-1e-3\n"):
         assert dict(read(tmp_path, text).values) == {"LM": (0.5,), "TM": (-0.001,)}
+    joshua = "tm = thrax -owner pt -path g\nlowercase = true\ntop-n = 10\n\nLM 0.5\nTM -1e-3\n"
+    assert dict(read(tmp_path, joshua).values) == {"LM": (0.5,), "TM": (-0.001,)}
     assert fails(tmp_path, "LM 0.5\nLM 1\n") == "weights:2: feature LM stands twice"
 
 
