@@ -165,7 +165,7 @@ def require(metric: Metric, batch: Batch) -> None:
         raise InputError(
             f"metric {metric.name()} compares with "
             + (
-                "gold edits: give an M2 file, as --ref FILE.m2 or --metric m2:FILE"
+                "gold edits: give an M2 file in place of texts, as --ref FILE.m2"
                 if metric.reads_gold
                 else "texts, the references are gold edits of an M2 file"
             )
