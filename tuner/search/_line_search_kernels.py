@@ -8,10 +8,13 @@ No fastmath: the arithmetic is the same, to the last bit, wherever a line is eva
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray
-from portmert.metrics.kernels.compiled import helper, kernel, longest_row
+from portmert.metrics.kernels.compiled import borrower, helper, kernel, longest_row
+
+BLOCK = 1 << 12
+"""Hypotheses whose slopes are computed at once."""
 
 
-@helper
+@borrower
 def _crossing(
     slopes: FloatArray, intercepts: FloatArray, left: int, right: int
 ) -> tuple[float, float]:
@@ -23,14 +26,15 @@ def _crossing(
     return step, height
 
 
-@helper
+@borrower
 def _above(
-    slopes: FloatArray, intercepts: FloatArray, left: int, right: int, lines: IntArray
+    slopes: FloatArray, intercepts: FloatArray, ends: tuple[int, int], lines: IntArray, size: int
 ) -> tuple[int, int]:
-    """Put the lines above the crossing of two into `lines`; return highest (or -1), count."""
-    step, crossing = _crossing(slopes, intercepts, left, right)
+    """Keep the lines above the crossing of two in `lines`; return highest (or -1), count."""
+    step, crossing = _crossing(slopes, intercepts, ends[0], ends[1])
     count, middle, best = 0, -1, crossing
-    for i in range(slopes.size):
+    for n in range(size):
+        i = lines[n]
         value = slopes[i] * step + intercepts[i]
         lines[count] = i
         count += value > crossing
@@ -39,13 +43,39 @@ def _above(
     return middle, count
 
 
-@kernel
-def segment_envelope(
+@borrower
+def _highest(
+    slopes: FloatArray, intercepts: FloatArray, begin: int, end: int, window: tuple[float, float]
+) -> tuple[int, int, int]:
+    """Return which of some lines is highest at the left end, at the right one, and in between."""
+    low, high = window
+    center = 0.0 if low < 0.0 < high else (low + high) / 2
+    left = right = middle = begin
+    at_low = slopes[begin] * low + intercepts[begin]
+    at_high = slopes[begin] * high + intercepts[begin]
+    at_center = slopes[begin] * center + intercepts[begin]
+    for i in range(begin + 1, end):
+        value = slopes[i] * low + intercepts[i]
+        if value >= at_low and (value > at_low or slopes[i] > slopes[left]):
+            left, at_low = i, value
+        value = slopes[i] * high + intercepts[i]
+        if value >= at_high and (value > at_high or slopes[i] < slopes[right]):
+            right, at_high = i, value
+        value = slopes[i] * center + intercepts[i]
+        if value > at_center:
+            middle, at_center = i, value
+    return left, right, middle
+
+
+@borrower
+def _segment_envelope(
     slopes: FloatArray,
     intercepts: FloatArray,
+    lines_at: tuple[int, int],
     window: tuple[float, float],
     winners: IntArray,
     starts: FloatArray,
+    first: int,
     work: tuple[IntArray, IntArray, IntArray, IntArray, IntArray],
 ) -> int:
     """Find which line intercepts[i] + step * slopes[i] is highest, from which step on.
@@ -59,14 +89,16 @@ def segment_envelope(
 
     Parameters
     ----------
-    slopes, intercepts : (N,) float64, N >= 1, finite
+    slopes, intercepts : (H,) float64, finite
+    lines_at : (begin, end)
+        The lines of the segment, one at least.
     window : (low, high), finite, low < high
         The steps of interest.
-    winners : (>= N,) int64
-        Modified in place: the first M entries become the winners from left to right.
-    starts : (>= N,) float64
-        Modified in place: winner m wins from `starts[m]` on; `starts[0]` is `low`.
-    work : five (> N,) int64
+    winners : int64
+        Modified in place: M entries from `first` on become the winners from left to right.
+    starts : float64
+        Modified in place: winner m wins from `starts[m]` on; the first is `low`.
+    work : five int64, longer than the segment
         Modified in place.
 
     Returns
@@ -74,39 +106,26 @@ def segment_envelope(
     int
         M, the number of winners.
     """
-    lines, spare, rights, begins, middles = work
     low, high = window
-    center = 0.0 if low < 0.0 < high else (low + high) / 2
-    size = slopes.size
-    left = right = middle = 0
-    at_low = slopes[0] * low + intercepts[0]
-    at_high = slopes[0] * high + intercepts[0]
-    at_center = slopes[0] * center + intercepts[0]
-    for i in range(1, size):
-        value = slopes[i] * low + intercepts[i]
-        if value >= at_low and (value > at_low or slopes[i] > slopes[left]):
-            left, at_low = i, value
-        value = slopes[i] * high + intercepts[i]
-        if value >= at_high and (value > at_high or slopes[i] < slopes[right]):
-            right, at_high = i, value
-        value = slopes[i] * center + intercepts[i]
-        if value > at_center:
-            middle, at_center = i, value
-    winners[0] = left
-    starts[0] = low
+    begin, end = lines_at
+    left, right, middle = _highest(slopes, intercepts, begin, end, window)
+    winners[first] = left
+    starts[first] = low
     if slopes[left] >= slopes[right]:
         return 1
+    lines, spare, rights, begins, middles = work
     if not slopes[left] < slopes[middle] < slopes[right]:
         middle = -1
-    for i in range(size):
-        lines[i] = i
+    size = end - begin
+    for n in range(size):
+        lines[n] = begin + n
     # A stack of gaps: between the last winner found and `rights[depth]` only the lines from
     # `begins[depth]` to the next gap's begin are above the crossing; `middles[depth]` is a
     # winner among them, -1 if there is none. The first gap holds all lines.
-    depth, winner_count, end = 0, 1, size
+    depth, winner_count, end = 0, first + 1, size
     rights[0], begins[0], middles[0] = right, 0, middle
     if middle < 0:
-        middles[0], end = _above(slopes, intercepts, left, right, lines)
+        middles[0], end = _above(slopes, intercepts, (left, right), lines, size)
     while depth >= 0:
         right, begin, middle = rights[depth], begins[depth], middles[depth]
         if middle < 0 or not slopes[left] < slopes[middle] < slopes[right]:
@@ -142,11 +161,11 @@ def segment_envelope(
         rights[depth], begins[depth], middles[depth] = middle, right_end, left_middle
         end = right_end + left_count
     # Rounding can leave a winner an interval that is empty or outside the window: drop it.
-    envelope_size = 1
-    for m in range(1, winner_count):
+    envelope_size = first + 1
+    for m in range(first + 1, winner_count):
         i = winners[m]
         start = low
-        while envelope_size > 0:
+        while envelope_size > first:
             top = winners[envelope_size - 1]
             start = (intercepts[top] - intercepts[i]) / (slopes[i] - slopes[top])
             if start > starts[envelope_size - 1]:
@@ -157,7 +176,21 @@ def segment_envelope(
             winners[envelope_size] = i
             starts[envelope_size] = start
             envelope_size += 1
-    return envelope_size
+    return envelope_size - first
+
+
+@kernel
+def segment_envelope(
+    slopes: FloatArray,
+    intercepts: FloatArray,
+    window: tuple[float, float],
+    winners: IntArray,
+    starts: FloatArray,
+    work: tuple[IntArray, IntArray, IntArray, IntArray, IntArray],
+) -> int:
+    """Find the envelope of (N,) lines, see `_segment_envelope`; winners and starts from 0 on."""
+    at = 0, slopes.size
+    return _segment_envelope(slopes, intercepts, at, window, winners, starts, 0, work)
 
 
 @helper
@@ -183,7 +216,6 @@ def _add_columns(
 @kernel
 def weighted_sums(
     features: FloatArray,
-    offsets: IntArray,
     columns: IntArray,
     weights: FloatArray,
     fixed: FloatArray,
@@ -191,15 +223,14 @@ def weighted_sums(
 ) -> None:
     """Compute fixed + weights . features[columns] of every hypothesis.
 
-    `offsets` only bounds the blocks in which it is done. `fixed` is (H,), or empty for 0; `out`
-    (H,) is modified in place.
+    `fixed` is (H,), or empty for 0; `out` (H,) is modified in place.
     """
-    for s in range(offsets.size - 1):
-        a, b = offsets[s], offsets[s + 1]
-        block = out[a:b]
-        for i in range(b - a):
-            block[i] = fixed[a + i] if fixed.size else 0.0
-        _add_columns(features, columns, weights, a, b, block)
+    for begin in range(0, out.size, BLOCK):
+        end = min(begin + BLOCK, out.size)
+        block = out[begin:end]
+        for i in range(end - begin):
+            block[i] = fixed[begin + i] if fixed.size else 0.0
+        _add_columns(features, columns, weights, begin, end, block)
 
 
 @kernel
@@ -251,18 +282,18 @@ def envelopes(
     slopes, winners, starts = work
     rows = np.empty((5, longest_row(offsets) + 1), dtype=np.int64)
     buffers = (rows[0], rows[1], rows[2], rows[3], rows[4])
-    count = 0
+    count, end = 0, offsets[0]
     for s in range(offsets.size - 1):
         a, b = offsets[s], offsets[s + 1]
-        segment = slopes[a:b]
-        segment[:] = 0.0
-        _add_columns(features, columns, direction, a, b, segment)
-        size = segment_envelope(
-            segment, scores[a:b], window, winners[count:], starts[count:], buffers
-        )
-        for m in range(count, count + size):
-            winners[m] += a
-        count += size
+        if b > end:
+            begin, end = end, max(b, min(end + BLOCK, offsets[-1]))
+            slopes[begin:end] = 0.0
+            _add_columns(features, columns, direction, begin, end, slopes[begin:end])
+        if b - a == 1:  # near given weights most have one hypothesis left
+            winners[count], starts[count] = a, window[0]
+            count += 1
+            continue
+        count += _segment_envelope(slopes, scores, (a, b), window, winners, starts, count, buffers)
     return count
 
 

@@ -233,12 +233,22 @@ class LineSearch:
             problem.features, problem.offsets, columns, direction, scores, window, self._work
         )
         rows, starts = problem.rows_of(winners[:count]), starts[:count]
-        order = np.argsort(starts, kind="stable")
+        is_later = starts > window[0]
+        later = np.flatnonzero(is_later)
+        order = np.concatenate([np.flatnonzero(~is_later), later[_stable_order(starts[later])]])
         sums = kernels.cumulate(problem.stats.take(rows), order, segments)
         ends = np.empty(len(sums) + 1)
         ends[0], ends[-1] = window
         ends[1:-1] = starts[order[segments:]]
         return ends, problem.oriented_scores(sums)
+
+
+def _stable_order(values: FloatArray) -> IntArray:
+    """Return the order of (n,) values, the earlier of equal ones first."""
+    order = np.argsort(values)  # three times as fast as the stable one, and equal without ties
+    rising = values[order]
+    has_ties = (rising[1:] == rising[:-1]).any()
+    return np.argsort(values, kind="stable") if has_ties else order
 
 
 def smoothed(steps: FloatArray, values: FloatArray, half_width: float) -> FloatArray:

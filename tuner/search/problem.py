@@ -161,9 +161,7 @@ class TuningProblem:
         """Return the (H,) model scores under (F,) weights, (F + P,) with sparse features."""
         scores = np.empty(self.size)
         dense = len(self.features)
-        kernels.weighted_sums(
-            self.features, self.offsets, self.all_columns, weights[:dense], self.fixed, scores
-        )
+        kernels.weighted_sums(self.features, self.all_columns, weights[:dense], self.fixed, scores)
         if self.sparse is not None:
             scores += self.sparse @ weights[dense:]
         return scores
