@@ -190,7 +190,8 @@ def segment_envelope(
 ) -> int:
     """Find the envelope of (N,) lines, see `_segment_envelope`; winners and starts from 0 on."""
     at = 0, slopes.size
-    return _segment_envelope(slopes, intercepts, at, window, winners, starts, 0, work)
+    size: int = _segment_envelope(slopes, intercepts, at, window, winners, starts, 0, work)
+    return size
 
 
 @helper
