@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from portmert.metrics._base import FloatArray, IntArray, Metric
-from portmert.metrics._elementary import inner, norm, summed
+from portmert.metrics._elementary import ROW, inner, norm, summed
 
 from . import _line_search_kernels as kernels
 from .stat_table import StatTable
@@ -286,8 +286,9 @@ def within_segment_spread(
         block = features[row : row + at_once]
         means = np.add.reduceat(block, offsets[:-1], axis=1) / lengths
         squares = np.zeros(len(block))
-        for begin in range(0, hypotheses, SPREAD_AT_ONCE):  # whole rows of `summed`
-            part = block[:, begin : begin + SPREAD_AT_ONCE]
+        step = max(1, SPREAD_AT_ONCE // ROW) * ROW
+        for begin in range(0, hypotheses, step):
+            part = block[:, begin : begin + step]
             edges = np.clip(offsets, begin, begin + part.shape[1])
             centred = part - np.repeat(means, np.diff(edges), axis=1)
             squares = summed(np.square(centred, out=centred), squares)
