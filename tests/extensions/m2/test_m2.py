@@ -264,9 +264,7 @@ def test_no_damage_to_gold_edits_gives_a_share_above_1(edits, twice, hypothesis)
 def test_gold_edits_and_texts_are_not_taken_for_each_other():
     with pytest.raises(InputError, match="bleu compares with texts, the references are gold edi"):
         portmert.score(Path("system"), ["gold.m2"], metric="bleu")
-    with pytest.raises(
-        InputError, match="m2 compares with gold edits: give an M2 file in place"
-    ):
+    with pytest.raises(InputError, match="m2 compares with gold edits: give an M2 file in place"):
         portmert.score(Path("system"), ["system2"], metric="m2")
     with pytest.raises(InputError, match="an M2 file has the edits of all annotators; it goes"):
         portmert.score(Path("system"), ["gold.m2", "system2"], metric="m2")
