@@ -1,5 +1,7 @@
 from .aligners._base import Aligner as Aligner
 from .aligners._base import format_links as format_links
+from .extensions.averaging.operation import WeightAverage as WeightAverage
+from .extensions.averaging.operation import average as average
 from .extensions.crossval.operation import crossval as crossval
 from .extensions.learned.learned import LearnedFeatures as LearnedFeatures
 from .extensions.learned.operation import TrainedMetric as TrainedMetric
@@ -12,6 +14,7 @@ from .extensions.people.operation import make_sheets as make_sheets
 from .extensions.people.operation import read_sheets as read_sheets
 from .extensions.people.selection import Filters as Filters
 from .extensions.reproduce.operation import reproduce as reproduce
+from .extensions.service.reranker import Reranker as Reranker
 from .metrics._base import Batch as Batch
 from .metrics._base import Metric as Metric
 from .metrics._base import Need as Need
@@ -19,8 +22,6 @@ from .metrics._base import Texts as Texts
 from .metrics._base import Vocabulary as Vocabulary
 from .tuner.api.aligning import align as align
 from .tuner.api.aligning import check_links as check_links
-from .tuner.api.averaging import WeightAverage as WeightAverage
-from .tuner.api.averaging import average as average
 from .tuner.api.comparing import compare as compare
 from .tuner.api.lists import Lists as Lists
 from .tuner.api.lists import ReadOptions as ReadOptions
@@ -30,7 +31,6 @@ from .tuner.api.optimizing import optimize as optimize
 from .tuner.api.replicating import replicate as replicate
 from .tuner.api.rerank_tuning import RerankTuned as RerankTuned
 from .tuner.api.rerank_tuning import rerank_tune as rerank_tune
-from .tuner.api.reranker import Reranker as Reranker
 from .tuner.api.reranking import Mbr as Mbr
 from .tuner.api.reranking import Reranked as Reranked
 from .tuner.api.reranking import rerank as rerank

@@ -14,7 +14,8 @@ MODULES = [f"portmert.tuner.api.{module.name}" for module in pkgutil.iter_module
 MODULES.append("portmert.tuner.components.registry")
 MODULES += [
     "portmert.tuner.runs.config", "portmert.extensions.parsers.annotating",
-    "portmert.extensions.crossval.operation", "portmert.extensions.metaeval.operation",
+    "portmert.extensions.averaging.operation", "portmert.extensions.crossval.operation",
+    "portmert.extensions.metaeval.operation", "portmert.extensions.service.reranker",
     "portmert.extensions.learned.operation", "portmert.extensions.people.operation",
     pytest.param("portmert.extensions.reproduce.operation", marks=pytest.mark.slow),
 ]  # fmt: skip

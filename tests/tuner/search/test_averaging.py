@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portmert.tuner.api.averaging import average
+from portmert.extensions.averaging.operation import average
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.base.errors import InputError
 from portmert.tuner.nbest.model import best_hypotheses

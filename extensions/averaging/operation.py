@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from ..base.arguments import checked
-from ..base.errors import InputError, counted
-from ..search.averaging import absolute_size, averaged, spread_size
-from ..search.length_penalty import penalised
-from ..weights.feature_weights import FeatureWeights
-from ..weights.weights_file import WeightsFile, read_weights_file
-from . import optimizing, texts
-from .lists import ListsLike, as_lists
+from portmert.tuner.api import optimizing, texts
+from portmert.tuner.api.lists import ListsLike, as_lists
+from portmert.tuner.base.arguments import checked
+from portmert.tuner.base.errors import InputError, counted
+from portmert.tuner.search.averaging import absolute_size, averaged, spread_size
+from portmert.tuner.search.length_penalty import penalised
+from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike
 
 from portmert.metrics._base import FloatArray
 from portmert.metrics._elementary import power
-
-from ..base.errors import InputError, counted, suggest
-from ..base.frames import Frame, is_frame
-from ..nbest.missing import Missing, filled
-from .optimizing import WeightsLike, as_weights
+from portmert.tuner.api.optimizing import WeightsLike, as_weights
+from portmert.tuner.base.errors import InputError, counted, suggest
+from portmert.tuner.base.frames import Frame, is_frame
+from portmert.tuner.nbest.missing import Missing, filled
 
 
 class Reranker:

@@ -1,0 +1,1 @@
+"""`portmert.average`: the average of weights in several files; see docs/how-to/rerank.md."""
