@@ -155,11 +155,15 @@ def references_each(batch: Batch) -> IntArray:
 
 
 def pair_lengths(batch: Batch) -> tuple[FloatArray, FloatArray]:
-    """Return (P,) lengths of the hypothesis and of the reference of each pair."""
+    """Return (P,) lengths of the hypothesis and of the reference of each of P pairs.
+
+    A pair is a hypothesis and one of its references.
+    """
     each = references_each(batch)
     firsts = np.repeat(batch.reference_offsets[:-1], np.diff(batch.offsets))
+    reference_rows, _ = spans(firsts, each)
     lengths = batch.references.tokens.lengths.astype(np.float64)
-    return np.repeat(hypothesis_lengths(batch), each), lengths[spans(firsts, each)[0]]
+    return np.repeat(hypothesis_lengths(batch), each), lengths[reference_rows]
 
 
 def pair_starts(batch: Batch) -> IntArray:

@@ -36,7 +36,7 @@ import portmert
 from portmert.tuner.base.errors import counted
 from portmert.tuner.base.tables import aligned
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Series
-from portmert.tuner.runs.result import FEWEST
+from portmert.tuner.runs.stopping import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.places import MOSES, PROGRAMS, ROOT
 

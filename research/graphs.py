@@ -41,7 +41,7 @@ from portmert.extensions.plots import drawing as plots
 from portmert.tuner.base.tables import aligned
 from portmert.tuner.decoders.moses import Moses
 from portmert.tuner.evaluation.document import Chart, ChartChoice, Series
-from portmert.tuner.runs.result import FEWEST
+from portmert.tuner.runs.stopping import FEWEST
 from portmert.tuner.weights.feature_weights import FeatureWeights, read_weights
 from tests.support.places import PROGRAMS, ROOT
 

@@ -9,9 +9,9 @@ from portmert.tuner.api import optimizing, texts
 from portmert.tuner.api.lists import ListsLike, as_lists
 from portmert.tuner.base.arguments import checked
 from portmert.tuner.base.errors import InputError, counted
-from portmert.tuner.search.averaging import absolute_size, averaged, spread_size
+from portmert.tuner.search.averaging import averaged, spread_size
 from portmert.tuner.search.length_penalty import penalised
-from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights, absolute_size
 from portmert.tuner.weights.weights_file import WeightsFile, read_weights_file
 
 

@@ -263,14 +263,14 @@ class _DatReader:
         table = np.empty((lines, self.width))
         starts = np.array([self._next_line(header) for header in headers])
         text = np.frombuffer(self.data, dtype=np.uint8)
-        code, position, count, ends, slow = parse_tables(text, starts, counts, table)
+        code, position, numbers_read, ends, slow = parse_tables(text, starts, counts, table)
         if code != OK:
             start = self.data.rfind(b"\n", 0, position) + 1
-            if self.data.startswith(self.kind.encode(), start):
+            if self.data.startswith(self.kind.encode(), start):  # a line of BEGIN or END
                 self.fail(
                     position, "the block ends before the number of lines that its header announces"
                 )
-            numbers = counted(count, "number") if code == TOO_FEW else "more numbers"
+            numbers = counted(numbers_read, "number") if code == TOO_FEW else "more numbers"
             self.fail(position, f"{numbers}, the header says {self.width}; is the file cut off?")
         flat = table.reshape(-1)
         for index, begin, end in slow.tolist():  # what the kernel left to Python

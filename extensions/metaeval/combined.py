@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from portmert.metrics._base import FloatArray
-from portmert.tuner.evaluation.significance import t_interval, t_test
+from portmert.tuner.evaluation.standard_errors import t_interval, t_test
 from portmert.tuner.texts.groups import Groups
 
 from . import evaluation, measures

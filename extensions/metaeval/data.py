@@ -89,7 +89,7 @@ class Judged:
         Tokens of each segment's reference, the mean of several references.
     partitions
         `document` and `group`, those that are known. Each document and group has a segment.
-    each : Judgments or None
+    judgments : Judgments or None
         All judgments, if every one is a data point.
     of_systems
         What people's score of a system or of a document is.
@@ -99,25 +99,29 @@ class Judged:
     human: FloatArray
     lengths: FloatArray
     partitions: Mapping[str, Groups] = field(default_factory=dict)
-    each: Judgments | None = None
+    judgments: Judgments | None = None
     of_systems: OfSystems = "mean"
 
     @cached_property
     def points(self) -> Points:
         """Segments' scores."""
         points = Points.of(self.human, self.lengths)
-        if self.each is None:
+        if self.judgments is None:
             return points
         counts, within = (np.zeros(self.human.shape) for _ in range(2))
-        place = self.each.segments, self.each.systems
+        place = self.judgments.segments, self.judgments.systems
         np.add.at(counts, place, 1.0)
-        np.add.at(within, place, (self.each.scores - self.human[place]) ** 2)
+        np.add.at(within, place, (self.judgments.scores - self.human[place]) ** 2)
         return replace(points, counts=counts, within=within)
 
     @cached_property
     def pairs(self) -> Pairs:
         """Judgments of every pair of systems on every segment, judge by judge."""
-        return Pairs.of(self.human) if self.each is None else _pairs(self.each, self.human.shape)
+        return (
+            Pairs.of(self.human)
+            if self.judgments is None
+            else _pairs(self.judgments, self.human.shape)
+        )
 
     @cached_property
     def system_sums(self) -> FloatArray:
@@ -166,17 +170,17 @@ class Judged:
     def without(self, system: int) -> Judged:
         """Return the scores without a system."""
         rest = np.delete(np.arange(len(self.systems)), system)
-        each = self.each and self.each.of_systems(rest.tolist())
+        judgments = self.judgments and self.judgments.of_systems(rest.tolist())
         names = tuple(self.systems[k] for k in rest)
-        return replace(self, systems=names, human=self.human[:, rest], each=each)
+        return replace(self, systems=names, human=self.human[:, rest], judgments=judgments)
 
     @property
     def sizes(self) -> str:
         """Numbers of systems, segments, documents, groups and judgments, in words."""
         numbers = {"system": len(self.systems), "segment": len(self.human)}
         numbers |= {level: len(x.names) for level, x in self.partitions.items()}
-        if self.each is not None:
-            numbers["judgment"] = len(self.each.scores)
+        if self.judgments is not None:
+            numbers["judgment"] = len(self.judgments.scores)
         return ", ".join(counted(n, unit) for unit, n in numbers.items())
 
 
@@ -185,23 +189,23 @@ def each_alone(count: int) -> Groups:
     return Groups(tuple(map(str, range(count))), np.arange(count), "")
 
 
-def _pairs(each: Judgments, shape: tuple[int, ...]) -> Pairs:
+def _pairs(judgments: Judgments, shape: tuple[int, ...]) -> Pairs:
     """Return all pairs of judgments by one judge on one segment, of two systems' outputs."""
     first, second = np.triu_indices(shape[1], 1)
     place_of = np.zeros((shape[1], shape[1]), dtype=np.int64)
     place_of[first, second] = place_of[second, first] = np.arange(len(first))
     counts = np.zeros((3, shape[0], len(first)))
-    order = np.lexsort((each.systems, each.judges, each.segments))
-    segments, judges = each.segments[order], each.judges[order]
+    order = np.lexsort((judgments.systems, judgments.judges, judgments.segments))
+    segments, judges = judgments.segments[order], judgments.judges[order]
     is_new = (np.diff(segments) != 0) | (np.diff(judges) != 0)
     for part in np.split(order, np.flatnonzero(is_new) + 1):
         a, b = np.triu_indices(len(part), 1)
-        systems, scores = each.systems[part], each.scores[part]
+        systems, scores = judgments.systems[part], judgments.scores[part]
         a, b = a[systems[a] != systems[b]], b[systems[a] != systems[b]]
         # Systems rise within a part, so a's system is the first of the pair.
         outcome = np.where(scores[a] > scores[b], 0, np.where(scores[a] < scores[b], 1, 2))
         place = place_of[systems[a], systems[b]]
-        np.add.at(counts, (outcome, each.segments[part[0]], place), 1.0)
+        np.add.at(counts, (outcome, judgments.segments[part[0]], place), 1.0)
     return Pairs(first, second, *counts)
 
 
@@ -306,7 +310,7 @@ def judged(
     lengths = np.add.reduceat(batch.references.tokens.lengths, batch.reference_offsets[:-1])
     lengths = (lengths / np.diff(batch.reference_offsets))[complete]
     kept = human.of_segments(complete)
-    data = Judged(kept.systems, kept.scores, lengths, kept.partitions, kept.each, of_systems)
+    data = Judged(kept.systems, kept.scores, lengths, kept.partitions, kept.judgments, of_systems)
     for system, score in zip(data.systems, data.system_scores, strict=True):
         if np.isnan(score) and of_systems.startswith("better"):
             raise InputError(
@@ -346,7 +350,7 @@ def facts(data: Judged, *, left_out: int = 0) -> list[str]:
     if left_out:
         why = (
             "not every system has a score of them"
-            if data.each is None
+            if data.judgments is None
             else "they have no judgment"
         )
         lines.append(f"{left_out} of {left_out + len(data.human)} segments are left out: {why}")

@@ -85,7 +85,7 @@ class HumanScores:
         Higher is better. The mean of several judgments; NaN for a segment without a judgment.
     partitions
         `document` and `group` (a domain, a genre), those that are known.
-    each : Judgments or None
+    judgments : Judgments or None
         If every judgment is a data point of its own.
     is_ranking
         Whether they were ranks, which are negated.
@@ -95,7 +95,7 @@ class HumanScores:
     systems: tuple[str, ...]
     scores: FloatArray
     partitions: Mapping[str, Groups] = field(default_factory=dict)
-    each: Judgments | None = None
+    judgments: Judgments | None = None
     is_ranking: bool = False
 
     def __len__(self) -> int:
@@ -105,13 +105,13 @@ class HumanScores:
     def complete(self) -> IntArray:
         """Segments with a score of every system, rising; with single judgments, those with any."""
         missing = np.isnan(self.scores)
-        left_out = missing.any(axis=1) if self.each is None else missing.all(axis=1)
+        left_out = missing.any(axis=1) if self.judgments is None else missing.all(axis=1)
         return np.flatnonzero(~left_out).astype(np.int64)
 
     def negated(self) -> HumanScores:
         """Return penalties, for which lower is better, as scores."""
-        each = self.each and replace(self.each, scores=-self.each.scores)
-        return replace(self, scores=-self.scores, each=each)
+        judgments = self.judgments and replace(self.judgments, scores=-self.judgments.scores)
+        return replace(self, scores=-self.scores, judgments=judgments)
 
     def of_systems(self, names: Sequence[str]) -> HumanScores:
         """Return the scores of some systems, in the order given.
@@ -133,18 +133,22 @@ class HumanScores:
             self,
             systems=tuple(names),
             scores=self.scores[:, columns],
-            each=self.each and self.each.of_systems(columns),
+            judgments=self.judgments and self.judgments.of_systems(columns),
         )
 
     def of_segments(self, numbers: IntArray) -> HumanScores:
         """Return the scores of some segments, rising."""
-        each = self.each
-        if each is not None:
-            rows = np.isin(each.segments, numbers)
-            places = np.searchsorted(numbers, each.segments[rows]).astype(np.int64)
-            each = Judgments(places, each.systems[rows], each.judges[rows], each.scores[rows])
+        judgments = self.judgments
+        if judgments is not None:
+            rows = np.isin(judgments.segments, numbers)
+            places = np.searchsorted(numbers, judgments.segments[rows]).astype(np.int64)
+            judgments = Judgments(
+                places, judgments.systems[rows], judgments.judges[rows], judgments.scores[rows]
+            )
         partitions = {level: x.of_segments(numbers) for level, x in self.partitions.items()}
-        return replace(self, scores=self.scores[numbers], partitions=partitions, each=each)
+        return replace(
+            self, scores=self.scores[numbers], partitions=partitions, judgments=judgments
+        )
 
     def of_length(self, segments: int, *, origin: Path | str) -> HumanScores:
         """Return the scores extended to all segments of a test set.
@@ -246,7 +250,7 @@ def read_human_scores(path: Path, judgments: Several = "refuse") -> HumanScores:
                     f"{first.line} has it in '{first.name}'"
                 )
     scores = replace(_arrays(path, rows, of_segments), is_ranking=is_ranking)
-    return scores if judgments == "each" else replace(scores, each=None)
+    return scores if judgments == "each" else replace(scores, judgments=None)
 
 
 _RANKED = ("system", "segment", "judge", "score")

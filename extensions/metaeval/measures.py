@@ -24,13 +24,8 @@ import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.tuner.base.variation import TIE
-from portmert.tuner.evaluation.significance import (
-    Resampling,
-    holm,
-    is_resampled,
-    systems_tested,
-    t_interval,
-)
+from portmert.tuner.evaluation.significance import Resampling, holm, is_resampled, systems_tested
+from portmert.tuner.evaluation.standard_errors import t_interval
 from portmert.tuner.texts.groups import Groups
 
 from .correlation import VARIANTS, Pairs, from_sums, pearson, rounded, spearman
@@ -71,7 +66,11 @@ class Measure(Metric):
         raise ValueError(f"{self.measure} is no metric of texts")
 
     def value(self, sums: FloatArray) -> FloatArray:
-        """Return (...) values of sums (..., K); NaN where it has none."""
+        """Return (...) values of sums (..., K); NaN where it has none.
+
+        K is 2 for a mean: a sum and its count. It is 4 for a correlation of centred scores: n, xy,
+        xx, yy. It is 6 for one of other scores: n, x, y, xx, yy, xy.
+        """
         level, _, name = self.measure.partition(".")
         if level == "system":
             return _of_systems(name, sums)

@@ -50,8 +50,8 @@ def as_json(measured: evaluation.MetaEvaluation) -> dict[str, Any]:
         if len(values := measured.spearman(level)):
             better, at_least = evaluation.shares(values)
             document |= {f"{level}s_better": better, f"{level}s_at_least": at_least}
-    if judged.each is not None:
-        document["judgments"] = len(judged.each.scores)
+    if judged.judgments is not None:
+        document["judgments"] = len(judged.judgments.scores)
     return dict(_plain(document))
 
 

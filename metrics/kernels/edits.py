@@ -1,4 +1,4 @@
-"""Computes edit distances of segments with one reference each."""
+"""Computes edit distances of segments with one reference each. TER's, with shifts: terp.py."""
 
 import numpy as np
 

@@ -566,7 +566,7 @@ def alignments(
         reference = reference_tokens[reference_offsets[s] : reference_offsets[s + 1]]
         begins = all_begins[: reference.size + 1]
         for h in range(offsets[s], offsets[s + 1]):
-            if first[h] < h:
+            if first[h] < h:  # linked as an earlier hypothesis with the same words
                 for column in range(4, COLUMNS):
                     counts[h, column] = counts[first[h], column]
                 base = token_offsets[first[h]]
@@ -594,7 +594,7 @@ def alignments(
                     path[k] = size - 1 - k
             end, next_place, j = -1, -1, 0
             for k in range(size):
-                link = path[size - 1 - k]
+                link = path[size - 1 - k]  # the path begins with the last link
                 while begins[j + 1] <= link:
                     j += 1
                 start, column = links[link, START], 4 + 4 * links[link, MODULE]

@@ -1,4 +1,4 @@
-"""Samples in chunks, and how far values vary: nothing is said where nothing varies."""
+"""How far values vary (nothing is said where nothing does), ties, and samples in chunks."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Makes components from names and options, as users write them; both are checked.
+"""Makes metrics, optimizers and readers from texts as `bleu:max_order=4`, which are checked.
 
 They are registered by entry points of packages, see families.py.
 """

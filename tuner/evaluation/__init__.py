@@ -1,4 +1,5 @@
-"""Evaluates tuned systems and metrics: comparisons, human scores, papers' tables.
+"""Evaluates tuned systems and metrics: comparisons and papers' tables.
 
-It imports runs and all packages below it.
+People's scores are in extensions/people and extensions/metaeval. It imports runs and all packages
+below it.
 """

@@ -10,12 +10,13 @@ those of the chunks before: a worker that scores a later chunk draws the earlier
 
 References: Koehn (EMNLP 2004) for the bootstrap; Riezler and Maxwell (2005) for randomization;
 Clark, Dyer, Lavie and Smith (ACL 2011) for both over several optimizer runs, as in MultEval, and
-for the two kinds of chance, of segments and of tuning, which `_t_test` adds up.
+for the two kinds of chance, of segments and of tuning, which standard_errors.py adds up.
 
 Segments of one document or speaker are not independent. Groups of them are then drawn, and
 exchanged, as a whole: their statistics are summed first, so that a group is as a segment here. The
 bootstrap's quantiles are too narrow for few groups (Cameron, Gelbach & Miller 2008); the interval
-is then that of `standard_errors`.
+is then that of standard_errors.py, which also has intraclass correlation and Student's t. Holm's
+correction is here.
 """
 
 from __future__ import annotations
@@ -39,6 +40,13 @@ from ..base.variation import TIE, chunks, deviation, interval
 from ..base.warn import warn
 from ..texts.groups import Groups
 from ..texts.statistics import finite_scores
+from .standard_errors import (
+    ScoresLeftOut,
+    StandardError,
+    scores_left_out,
+    t_interval,
+    t_test_with_tuning,
+)
 
 SingleArray = NDArray[np.float32]
 
@@ -325,7 +333,7 @@ class Spread:
     score
         Mean of `replica_scores`, the corpus scores of the replicas.
     low, high
-        Interval of `score`, from the bootstrap or, with groups, from `standard_errors`; None
+        Interval of `score`, from the bootstrap or, with groups, from standard_errors.py; None
         without a sample to draw, see `is_resampled`, or if the score is the same on all of them.
     s_sel
         Standard deviation over samples of the test set, a mean over replicas; None as `low`.
@@ -353,7 +361,7 @@ class PairTest:
         Score of the system minus that of the first.
     difference_low, difference_high
         Its interval: from the bootstrap if neither system has replicas, with groups from
-        `standard_errors`, else from the t-test. None if the difference is the same on all samples.
+        standard_errors.py, else from the t-test. None if the difference is the same in all.
     p
         The verdict: `p_randomization` if neither system has replicas, else that of a t-test of
         chance in the test set and in tuning.
@@ -365,8 +373,8 @@ class PairTest:
         than the first, or not worse, whichever is smaller. None if there is a difference, the same
         on all samples.
     error, degrees
-        Its standard error, see `standard_errors` and, with replicas, `_t_test`; and the degrees of
-        freedom of Student's t for it.
+        Its standard error, see standard_errors.py (`t_test_with_tuning` with replicas), and the
+        degrees of freedom of Student's t for it.
     tuning_error
         The part of `error` that more segments do not lower, of few replicas; None without.
     intraclass
@@ -464,7 +472,7 @@ def systems_tested(
     for m, (metric, part) in enumerate(zip(metrics, columns, strict=True)):
         left_out = None
         if metric.is_smooth:
-            left_out = _left_out(metric, [table[..., part] for table in by_segment], groups)
+            left_out = scores_left_out(metric, [table[..., part] for table in by_segment], groups)
         judged = _Judged(observed[m], sampled[m], left_out, units, resampling)
         spreads.append([judged.spread(i) for i in range(len(tables))])
         tests.append([judged.test(*pair, randomized[pair][m]) for pair in pairs])
@@ -487,7 +495,7 @@ class _Judged:
 
     observed: Sequence[Sequence[float]]
     sampled: Sequence[FloatArray]
-    left_out: _ScoresLeftOut | None
+    left_out: ScoresLeftOut | None
     units: int
     resampling: Resampling
 
@@ -517,15 +525,17 @@ class _Judged:
             is_grouped = self.left_out.groups is not None
             standard = None if bounds is None else self.left_out.error(system, first)
         elif bounds is not None:
-            standard = _StandardError(float(change.std(ddof=1)), self.units - 1.0)
+            standard = StandardError(float(change.std(ddof=1)), self.units - 1.0)
         both = [(np.array(self.observed[n]), self.sampled[n]) for n in (first, system)]
         of_groups = standard if is_grouped else None
-        tested = _t_test(difference, both, self.units, of_groups, self.resampling.common)
+        tested = t_test_with_tuning(
+            difference, both, self.units, of_groups, self.resampling.common
+        )
         if tested is not None:  # with the chance of tuning
             error, degrees = tested.error, tested.degrees
             bounds = t_interval(difference, error, degrees, level)
             standard = replace(
-                standard or _StandardError(error, degrees), error=error, degrees=degrees
+                standard or StandardError(error, degrees), error=error, degrees=degrees
             )
         elif is_grouped and standard is not None:
             bounds = t_interval(difference, standard.error, standard.degrees, level)
@@ -542,197 +552,6 @@ class _Judged:
             tuning_error=None if tested is None else tested.tuning_error or None,
             **({} if standard is None else vars(standard)),
         )
-
-
-def t_interval(value: float, error: float, degrees: float, level: float) -> tuple[float, float]:
-    """Return the interval of a value by Student's t."""
-    from scipy.special import stdtrit  # noqa: PLC0415  start-up time
-
-    width = float(stdtrit(degrees, (1.0 + level) / 2.0)) * error
-    return value - width, value + width
-
-
-def t_test(value: float, error: float, degrees: float) -> float:
-    """Return the two-sided p of a value by Student's t; it is never 0."""
-    from scipy.special import stdtr  # noqa: PLC0415  start-up time
-
-    return max(2.0 * float(stdtr(degrees, -abs(value) / error)), math.ulp(0.0))
-
-
-@dataclass(frozen=True)
-class _StandardError:
-    """The standard error of a score or of a difference; the fields are those of `PairTest`."""
-
-    error: float
-    degrees: float
-    intraclass: float | None = None
-    design_effect: float | None = None
-
-
-def _left_out(
-    metric: Metric, tables: Sequence[FloatArray], groups: Groups | None
-) -> _ScoresLeftOut:
-    """Score test sets that lack one segment or one group each, by tables (R, S, K) of systems."""
-    segments = [_without_one(metric, table) for table in tables]
-    if groups is None:
-        return _ScoresLeftOut(segments, None, None)
-    of_groups = [_without_one(metric, groups.summed(table)) for table in tables]
-    return _ScoresLeftOut(segments, of_groups, groups)
-
-
-def _without_one(metric: Metric, table: FloatArray) -> FloatArray:
-    """Return (U,): the score without each unit, a mean over replicas; NaN if it is none."""
-    rest = table.sum(axis=1, keepdims=True) - table
-    with np.errstate(all="ignore"):
-        scores: FloatArray = np.asarray(metric.score(rest), dtype=np.float64).mean(axis=0)
-    return scores
-
-
-@dataclass(frozen=True, eq=False)
-class _ScoresLeftOut:
-    """For each system (S,) scores without each segment, and (G,) without each group."""
-
-    segments: Sequence[FloatArray]
-    of_groups: Sequence[FloatArray] | None
-    groups: Groups | None
-
-    def error(self, system: int, base: int | None = None) -> _StandardError | None:
-        """Return the standard error of a score, or of its difference from that of `base`.
-
-        It is that of the jackknife, which leaves out one unit at a time: with groups it is the
-        variance CR3 of clusters (Bell & McCaffrey 2002; MacKinnon, Nielsen & Webb, "Leverage,
-        influence, and the jackknife in clustered regression models", 2023). The degrees of freedom
-        are Satterthwaite's for groups of unequal size: those of sums whose variances are n (1 +
-        (n - 1) r) for n segments and an intraclass correlation r (Imbens & Kolesar, "Robust
-        standard errors in small samples", 2016); with equal sizes, the number of groups less 1.
-
-        None if a score is not finite or nothing varies.
-        """
-        segments = _difference(self.segments, system, base)
-        variance = jackknife_variance(segments)
-        if self.groups is None or self.of_groups is None:
-            if variance is None:
-                return None
-            return _StandardError(variance**0.5, float(len(segments) - 1))
-        of_groups = jackknife_variance(_difference(self.of_groups, system, base))
-        if of_groups is None:
-            return None
-        sizes = self.groups.sizes.astype(np.float64)
-        correlation = None
-        if np.isfinite(segments).all():
-            correlation = intraclass_correlation(segments, self.groups)
-        of_sums = sizes * (1.0 + (sizes - 1.0) * max(correlation or 0.0, 0.0))
-        degrees = max(1.0, float(of_sums.sum() ** 2 / (of_sums**2).sum()) - 1.0)
-        effect = of_groups / variance if variance else None
-        return _StandardError(of_groups**0.5, degrees, correlation, effect)
-
-
-def _difference(scores: Sequence[FloatArray], system: int, base: int | None) -> FloatArray:
-    return scores[system] if base is None else np.asarray(scores[system] - scores[base])
-
-
-def jackknife_variance(scores: FloatArray) -> float | None:
-    """Return the variance of a score by its values without one unit; None if it is none."""
-    count = len(scores)
-    if count < 2 or not np.isfinite(scores).all():
-        return None
-    variance = (count - 1) ** 2 / count * float(scores.var(ddof=1))
-    return variance if variance > TIE**2 else None
-
-
-def intraclass_correlation(values: FloatArray, groups: Groups) -> float | None:
-    """Return how alike (S,) values of one group are, by the variances within and between groups.
-
-    None if no group has two segments, or nothing varies.
-
-    References
-    ----------
-    Donner & Koval, "The estimation of intraclass correlation in the analysis of family data",
-    Biometrics 1980, for groups of unequal size.
-    """
-    sizes, count, total = groups.sizes, len(groups), len(values)
-    if count < 2 or count == total:
-        return None
-    centred = values - values.mean()
-    means = np.bincount(groups.of_segment, centred, minlength=count) / sizes
-    between = float((sizes * means**2).sum()) / (count - 1)
-    within = float(((centred - means[groups.of_segment]) ** 2).sum()) / (total - count)
-    size = (total - float((sizes.astype(np.float64) ** 2).sum()) / total) / (count - 1)
-    whole = between + (size - 1.0) * within
-    return (between - within) / whole if whole > 0 else None
-
-
-class _TTest(NamedTuple):
-    """A two-sided p, the standard error and its degrees of freedom, and the error of tuning."""
-
-    p: float
-    error: float
-    degrees: float
-    tuning_error: float
-
-
-def _t_test(
-    difference: float,
-    systems: Sequence[tuple[FloatArray, FloatArray]],
-    units: int,
-    of_groups: _StandardError | None = None,
-    common: float = 0.0,
-) -> _TTest | None:
-    """Test a difference of two means over replicas by both kinds of chance, with Student's t.
-
-    A replica's score has three sources of variance: the segments, alike in all replicas; tuning;
-    and the interaction of this tuning with these segments. The variance over replicas contains
-    the last two. The variance of bootstrapped means contains the first and a share of the third.
-    That share is estimated from how far replicas drift apart from sample to sample, and
-    subtracted. A system with one replica adds no variance of tuning. The sum is never below the
-    variance of the bootstrapped difference: few replicas may have equal scores by chance.
-
-    Parameters
-    ----------
-    systems
-        For either system (R,) scores and (R, B) bootstrapped scores of its replicas.
-    units
-        The number of segments, or of groups.
-    of_groups
-        The standard error over groups, which replaces that of the bootstrap.
-    common
-        `Resampling.common`: so much of the variance over replicas stays in their mean, however
-        many there are (as Nadeau & Bengio 2003 for scores of parts).
-
-    Returns
-    -------
-    None if neither system has replicas, or if nothing varies.
-
-    References
-    ----------
-    Satterthwaite, "An approximate distribution of estimates of variance components", 1946, for
-    the degrees of freedom.
-    """
-    if all(len(scores) < 2 for scores, _ in systems):
-        return None
-    means = [sampled.mean(axis=0) for _, sampled in systems]
-    of_segments = float(np.var(means[1] - means[0], ddof=1)) if len(means[0]) > 1 else 0.0
-    free_units: float = max(units - 1, 1)
-    if of_groups is not None:
-        of_segments, free_units = of_groups.error**2, of_groups.degrees
-    of_tuning, of_outputs = [], of_segments
-    for (scores, sampled), mean in zip(systems, means, strict=True):
-        free = len(scores) - 1
-        if free and len(mean) > 1:
-            share = 1.0 / len(scores) + common
-            of_tuning.append((float(np.var(scores, ddof=1)) * share, free))
-            drift = np.var(sampled - mean, axis=1, ddof=1)
-            of_segments -= float(drift.sum()) / free / len(scores)
-    parts = [(max(of_segments, 0.0), free_units), *of_tuning]
-    if sum(part for part, _ in parts) < of_outputs:
-        parts = [(of_outputs, free_units)]
-    variance = sum(part for part, _ in parts)
-    if variance <= TIE**2:
-        return None
-    degrees = variance**2 / sum(part**2 / free for part, free in parts)
-    error = variance**0.5
-    tuning_error = sum(part for part, _ in of_tuning) ** 0.5
-    return _TTest(t_test(difference, error, degrees), error, degrees, tuning_error)
 
 
 def holm(values: Sequence[float], resampling: Resampling | None = None) -> list[float]:

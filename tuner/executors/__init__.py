@@ -1,1 +1,1 @@
-"""Run tasks in threads of this process or on a Dask cluster."""
+"""Reads `--executor`. Tasks run in threads (base/threads.py) or on Dask (extensions/cluster)."""

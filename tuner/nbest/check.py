@@ -1,4 +1,7 @@
-"""Check a list's links and model scores against its source and its weights."""
+"""Checks whole lists: links, model scores, numbers of segments and order.
+
+nbest/findings.py checks the columns of lists.
+"""
 
 import math
 from collections.abc import Iterator

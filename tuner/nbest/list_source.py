@@ -45,7 +45,7 @@ class ListSource(ABC):
     @property
     @abstractmethod
     def start(self) -> FeatureWeights:
-        """The first weights, under which the first strings are best."""
+        """The weights under which the first strings were found."""
 
     @abstractmethod
     def nbest(self, segments: int | None, names: SegmentNames) -> NBest:

@@ -42,7 +42,8 @@ from .lists import ListMerger
 from .loop import Loop
 from .promises import DECODED, PREDICTED
 from .records import EQUALS_START, IterationScores, IterationSearch
-from .result import FEWEST, Iteration, Result, best_iteration, gain_line
+from .result import Iteration, Result, best_iteration, gain_line
+from .stopping import FEWEST
 
 
 def run(experiment: Experiment, *, fresh: bool = False, shared: Shared | None = None) -> Result:

@@ -46,14 +46,8 @@ from ..weights.feature_weights import FeatureWeights
 from .config import Tune
 from .promises import Promise, cause, promise_of
 from .records import IterationScores, IterationSearch, NextStep
-from .result import (
-    FEWEST,
-    Iteration,
-    best_iteration,
-    enough,
-    is_short,
-    stop_reason,
-)
+from .result import Iteration, best_iteration
+from .stopping import FEWEST, enough, is_short, stop_reason
 
 Searched = tuple[NBest, StatTable]
 """The lists of all iterations so far, and their statistics."""
@@ -344,7 +338,10 @@ class Loop(ABC, Generic[Lists]):
         return np.array(self.search_of(number - 1).excess_without)
 
     def unseen_of_best(self, iterations: Sequence[Iteration]) -> float | None:
-        """Return the estimate for unseen text of the best iteration, see `chosen_by_others`."""
+        """Return the estimate for unseen text of the best iteration.
+
+        Other folds choose an iteration, and each fold judges it: see `chosen_by_others`.
+        """
         best = best_iteration(iterations, self.metric)
         scores = [iteration.unseen_score for iteration in iterations]
         values = [score for score in scores if score is not None]

@@ -12,14 +12,9 @@ from portmert.metrics._base import FloatArray
 
 from ..base.variation import deviation
 from ..nbest.model import NBest, model_scores
-from ..weights.feature_weights import FeatureWeights, columns_by_name
+from ..weights.feature_weights import FeatureWeights, absolute_size, columns_by_name
 from .constraints import Constraints
 from .problem import within_segment_spread
-
-
-def absolute_size(weights: FeatureWeights) -> float:
-    """Return the sum of the absolute values (L1 norm)."""
-    return sum(abs(number) for numbers in weights.values.values() for number in numbers)
 
 
 def spread_size(weights: FeatureWeights, nbest: NBest, *, origin: str) -> float:

@@ -1,4 +1,7 @@
-"""What looks wrong about weights tuned on outcomes: gains by negative weights, and losses."""
+"""What looks wrong about weights tuned on outcomes: gains by negative weights, and losses.
+
+nbest/findings.py checks the lists before.
+"""
 
 from __future__ import annotations
 

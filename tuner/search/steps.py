@@ -19,8 +19,8 @@ import numpy as np
 from portmert.metrics._base import FloatArray, IntArray, Metric
 
 from ..nbest.model import NBest, best_hypotheses
-from ..weights.feature_weights import FeatureNames, FeatureWeights, columns_by_name
-from .averaging import absolute_size, weight_change
+from ..weights.feature_weights import FeatureNames, FeatureWeights, absolute_size, columns_by_name
+from .averaging import weight_change
 from .constraints import Constraints, columns_of
 from .problem import within_segment_spread
 from .stat_table import StatTable

@@ -239,11 +239,11 @@ def _search_space(
     variables = choose_variables(
         problem.features, problem.offsets, names, starts[0], setup.constraints, sparse_names
     )
-    fixed = variables.fixed(problem.features)
+    left_out = variables.fixed(problem.features)  # model scores of what is not searched
     if problem.fixed.size:
-        fixed = problem.fixed if not fixed.size else fixed + problem.fixed
-    searched = replace(
-        problem, features=variables.features(problem.features), fixed=fixed, spread=NOTHING
+        left_out = problem.fixed if not left_out.size else left_out + problem.fixed
+    searched = replace(  # an empty spread is computed anew, from these features
+        problem, features=variables.features(problem.features), fixed=left_out, spread=NOTHING
     )
     if setup.prior > 0:
         spread = np.concatenate([searched.spread, np.ones(len(sparse_names))])

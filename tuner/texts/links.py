@@ -85,7 +85,7 @@ class Linker:
         return self.reference_links(self.name, self.source, self.references)
 
     def _train(self) -> None:
-        """Align the dev set first, whatever else is given."""
+        """Align the dev set first, which trains the aligner, whatever else is given."""
         if self.aligner is not None:
             self.dev_links()
 
@@ -93,7 +93,7 @@ class Linker:
         self, name: str, source: TextFile, references: Sequence[TextFile]
     ) -> tuple[Path, ...]:
         """Return files of links between a set's source and each reference, made once."""
-        if name != self.name:
+        if name != self.name:  # not the dev set, which trains the model first
             self._train()
         files = tuple(
             self.folder / f"{name}-{number}.links" for number in range(1, len(references) + 1)

@@ -1,4 +1,4 @@
-"""Read and write feature weights by name; search/averaging.py scales them to one size."""
+"""Read and write feature weights by name; search/averaging.py brings them to one L1 norm."""
 
 from __future__ import annotations
 
@@ -347,3 +347,8 @@ def _finite(token: str, name: str, where: str) -> float:
     if not math.isfinite(weight):
         raise InputError(f"{where}: weight of {name} is {token}; weights must be {FINITE}")
     return weight
+
+
+def absolute_size(weights: FeatureWeights) -> float:
+    """Return the sum of the absolute values (L1 norm)."""
+    return sum(abs(number) for numbers in weights.values.values() for number in numbers)

@@ -36,6 +36,7 @@ class Plf(GraphReader):
             block.fail(0, f"`{shown(block.data.decode('utf-8', 'replace'))}` is no lattice")
         builder = Builder(columns)
         for node, arcs in enumerate(nodes):
+            # What is no tuple of arcs is reported below, as an arc without parts.
             for arc in arcs if isinstance(arcs, tuple) else ((),):
                 match arc:
                     case (str(word), *costs, int(distance)) if distance > 0:

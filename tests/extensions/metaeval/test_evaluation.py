@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from portmert.extensions.metaeval import data, evaluation, measures
+from portmert.extensions.metaeval import data, evaluation, measures, soft_accuracy
 from portmert.extensions.metaeval.combined import combine
 from portmert.extensions.metaeval.correlation import Pairs
 from portmert.extensions.metaeval.correlation import pearson as pearson_of
@@ -299,7 +299,7 @@ def ranked(of_systems):
     human = np.full((6, 5), np.nan)
     human[segments, columns] = scores
     each = Judgments(segments, columns, judges, scores)
-    return Judged(tuple("ABCDE"), human, np.ones(6), each=each, of_systems=of_systems)
+    return Judged(tuple("ABCDE"), human, np.ones(6), judgments=each, of_systems=of_systems)
 
 
 def test_systems_are_scored_by_the_comparisons_they_win():
@@ -343,7 +343,8 @@ def test_shares_of_wins_are_those_written_out(judgments):
             if (s, j) == (t, k) and m != n:
                 won[m] += x > y or (x == y and or_equal)
                 every[m] += 1
-        scores = Judged(tuple("ABC"), human, np.ones(2), each=each, of_systems=how).system_scores
+        people = Judged(tuple("ABC"), human, np.ones(2), judgments=each, of_systems=how)
+        scores = people.system_scores
         for system in range(3):
             if every[system]:
                 assert scores[system] == pytest.approx(won[system] / every[system])
@@ -547,8 +548,8 @@ def test_soft_accuracy_is_the_twins(human, metric, swap):
     swaps = np.where(swap, -1.0, 1.0)
     people = Judged(("A", "B", "C"), human, LENGTHS)
     scores = given_scores(metric)
-    by_metric = evaluation.better_than(scores.stats, scores.oriented, swaps)
-    found = 1 - np.abs(evaluation.human_better_than(people, swaps) - by_metric)
+    by_metric = soft_accuracy.better_than(scores.stats, scores.oriented, swaps)
+    found = 1 - np.abs(soft_accuracy.human_better_than(people, swaps) - by_metric)
     expected = oracle.soft_pairwise(human.tolist(), metric.tolist(), swaps.tolist())
     assert found.mean() == pytest.approx(expected)
 
@@ -622,7 +623,7 @@ def test_every_judgment_is_a_data_point(judgments, metric):
         same = [h for s, m, _, h in numbered if (s, m) == (segment, system)]
         human[segment, system] = np.mean(same)
     scores = metric[: len(kept)]
-    people = Judged(("A", "B", "C"), human, LENGTHS[: len(kept)], each=each)
+    people = Judged(("A", "B", "C"), human, LENGTHS[: len(kept)], judgments=each)
     x, y, groups = oracle.judgments_written_out(numbered, scores)
     (found,) = measures.measured([measures.pearson_rows([(people.points, scores)])])
     weights = [LENGTHS[group] for group in groups]

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kstest
 from scipy.stats import t as student
 
-from portmert.tuner.evaluation.significance import _t_test
+from portmert.tuner.evaluation.standard_errors import t_test_with_tuning
 from research.calibration import TESTS, calibrated, covering, estimated
 from research.group_tests import Setting
 from research.group_tests import counted as alarms_and_coverage
@@ -80,7 +80,7 @@ def test_averages_of_replicas_are_as_uncertain_as_their_outputs(replicas):
         outputs = tuned + luck + 0.25 * rng.standard_normal((replicas, segments))
         pair = [(rows.mean(axis=1), rows @ times) for rows in (baseline[None], outputs)]
         difference = outputs.mean() - baseline.mean()
-        _, error, degrees, _ = _t_test(difference, pair, segments)
+        _, error, degrees, _ = t_test_with_tuning(difference, pair, segments)
         paired = np.std((outputs.mean(axis=0) - baseline) @ times, ddof=1)
         assert error >= paired * (1 - 1e-9)
         covered += abs(difference) <= student.ppf(0.975, degrees) * error

@@ -20,9 +20,9 @@ from portmert.tuner.components import registry
 from portmert.tuner.evaluation.significance import (
     Resampling,
     holm,
-    intraclass_correlation,
     systems_tested,
 )
+from portmert.tuner.evaluation.standard_errors import intraclass_correlation
 from portmert.tuner.texts.corpus import make_batch, read_references, read_texts
 from portmert.tuner.texts.groups import Groups
 from portmert.tuner.texts.statistics import compute_stats

@@ -10,7 +10,8 @@ from portmert.tuner.base.errors import StateError
 from portmert.tuner.runs.config import Tune
 from portmert.tuner.runs.folder import today
 from portmert.tuner.runs.records import Scored, read_file, write_json
-from portmert.tuner.runs.result import Iteration, best_iteration, enough, stop_reason
+from portmert.tuner.runs.result import Iteration, best_iteration
+from portmert.tuner.runs.stopping import enough, stop_reason
 from portmert.tuner.search.steps import Steps
 
 TUNE = Tune(Path("run"), iterations=5, patience=2, min_weight_change=0.01, min_gain=1.0)

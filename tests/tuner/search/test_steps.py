@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from portmert.metrics.bleu import Bleu
 from portmert.tuner.api.lists import Lists
 from portmert.tuner.search import steps
-from portmert.tuner.search.averaging import absolute_size, weight_change
+from portmert.tuner.search.averaging import weight_change
 from portmert.tuner.search.constraints import Constraints
 from portmert.tuner.search.stat_table import StatTable
 from portmert.tuner.search.unseen import error_without_folds
-from portmert.tuner.weights.feature_weights import FeatureWeights
+from portmert.tuner.weights.feature_weights import FeatureWeights, absolute_size
 
 
 def test_steps_lead_to_the_mean_of_what_was_found_unless_they_are_far():

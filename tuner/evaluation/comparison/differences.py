@@ -105,6 +105,11 @@ def segments_of(
     1-2`: source position and position in the text), and the source positions in the order of the
     text (`0 2 1`: the permutation that v compares). An output then has the agreement of this order
     with the first reference's (`v`). Scores are means over replicas.
+
+    Parameters
+    ----------
+    reordering : (S,) float64 or None
+        How much words move between source and reference; None without links.
     """
     lengths = material.references.source_lengths
     outputs = [_with_v(output, material.references) for output, *_ in material.outputs]
