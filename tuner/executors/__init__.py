@@ -1,1 +1,1 @@
-"""Reads `--executor`. Tasks run in threads (base/threads.py) or on Dask (extensions/cluster)."""
+"""Reads `--executor`: threads (base/threads.py) or a Dask cluster (extensions/cluster)."""
