@@ -1,8 +1,9 @@
 """Scores, differences, p-values and counts as text, for all reports."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from portmert.metrics._display import NOTHING, Display
 
@@ -26,6 +27,11 @@ class ShownMetric(Display):
     def charted(self, score: float | None) -> float | None:
         """Return the value that a chart or a column to sort by has for a score."""
         return None if score is None else self.value(score)
+
+    def with_spread(self, row: Mapping[str, Any]) -> str:
+        """Return the score of a row as printed, with its deviation over replicas if it has one."""
+        spread = "" if row["s_opt"] is None else f" ± {self.shown_spread(row['s_opt'])}"
+        return f"{self.shown(row['score'])}{spread}"
 
     def signed(self, difference: float | None) -> str:
         """Return a difference of scores with its sign, a minus in place of a hyphen."""

@@ -31,7 +31,7 @@ MOST_RATIO = 4.0
 
 Form = Callable[[str], object]
 """Tells whether a token has a form."""
-_JSON = r'[\[{]\s*["\'{\[]|[\[{]$'
+_JSON = re.compile(r'[\[{]\s*["\'{\[]|[\[{]$')
 _PUNCTUATION = re.compile("[.,!?;:\u3002\uff0c\uff01\uff1f]").search
 _ATTACHED = re.compile(r"\w[.,!?;:\u3002\uff0c\uff01\uff1f]+$").search
 _ALONE = re.compile(r"[.,!?;:\u3002\uff0c\uff01\uff1f]+$").match
@@ -256,13 +256,11 @@ def doubts(
     hyp = SideWords.of("hypotheses", batch.hypotheses, first_rows[0])
     ref = SideWords.of("references", batch.references, first_rows[1])
     sides = hyp, ref
-    lines = [_json_lines(sides)]
-    if batch.source is not None:
-        source = [batch.source[number] for number in segments.tolist()]
-        lines.append(_json_source(source))
-        if reads_order and batch.source_lengths is not None:
-            linked = int(batch.source_lengths[segments].sum())
-            lines.append(_unsegmented_source(source, linked, ref.total))
+    source = [] if batch.source is None else [batch.source[n] for n in segments.tolist()]
+    lines = [_json_lines(sides, source)]
+    if source and reads_order and batch.source_lengths is not None:
+        linked = int(batch.source_lengths[segments].sum())
+        lines.append(_unsegmented_source(source, linked, ref.total))
     lines += [_empty_lines(sides), _markup(sides), *(_marked(sides, *mark) for mark in MARKS)]
     if lines_with_alternatives(batch.hypotheses.take(first_rows[0])):  # references may
         lines.append(_ALTERNATIVES)
@@ -279,27 +277,17 @@ def doubts(
     return [line for line in lines if line is not None]
 
 
-def _json_lines(sides: TwoSides) -> str | None:
-    """Return a line if hypotheses or references look like JSON; both may be answers in JSON."""
-    shares = [side.share_of_lines(_JSON, "") for side in sides]
-    alike = [(x, side) for x, side in zip(shares, sides, strict=True) if x > 0.5]
-    if not alike or (len(alike) == 1 and sum(shares) - alike[0][0] > 0.1):
+def _json_lines(sides: TwoSides, source: Sequence[str]) -> str | None:
+    """Return a line if texts look like JSON; hypotheses and references may be answers in JSON."""
+    begins = {side.name: [first for first, _ in side.lines] for side in sides}
+    begins["source"] = list(source)
+    shares = [sum(map(bool, map(_JSON.match, x))) / max(1, len(x)) for x in begins.values()]
+    alike = [name for name, share in zip(begins, shares, strict=True) if share > 0.5]
+    if not alike or any(0.1 < share <= 0.5 for share in shares):
         return None
-    share, side = alike[0]
-    names = " and ".join(side.name for _, side in alike)
     return (
-        f"{100 * share:.0f} % of the {names} look like JSON (`{side.lines[0][0]}`): if these are "
+        f"the {' and '.join(alike)} look like JSON (`{begins[alike[0]][0][:20]}`): if these are "
         f"records, FILE#KEY names the key that has the text"
-    )
-
-
-def _json_source(source: Sequence[str]) -> str | None:
-    share = sum(re.match(_JSON, line) is not None for line in source) / max(1, len(source))
-    if share <= 0.5:
-        return None
-    return (
-        f"{100 * share:.0f} % of the source looks like JSON (`{source[0][:20]}`): FILE#KEY names "
-        f"the key that has the text"
     )
 
 

@@ -262,9 +262,9 @@ def test_a_source_without_blanks_or_as_json_is_found():
             text_checks.doubts(stepped, compares_words=True, reads_order=True)
         )
     both = [[SPOILT["JSON"](line) for line in side] for side in (hyp, ref)]
-    assert "of the hypotheses and references look like JSON" in "\n".join(doubts(*both))
+    assert "the hypotheses and references look like JSON" in "\n".join(doubts(*both))
     spoilt = [f'{{"src": "{line}"}}' for line in source]
-    assert "source looks like JSON" in "\n".join(doubts(hyp, ref, spoilt))
+    assert "the source look like JSON" in "\n".join(doubts(hyp, ref, spoilt))
     docs = real_pairs()["pydocs"]
     joined = ["".join(line.split()) for line in docs[2]]
     assert "the source has" in "\n".join(doubts(docs[0], docs[1], joined))

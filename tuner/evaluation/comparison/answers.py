@@ -16,7 +16,7 @@ def tables_of(view: ShownComparison) -> Iterator[Table]:
     """Yield the tables of all answers."""
     document, confidence = view.comparison, f"{100 * view.comparison['confidence']:g} %"
     if "pairs" in document:
-        rows = [[row["first"], *_difference(view, row)] for row in document["pairs"]]
+        rows = [[row["first"], *view.change(row)] for row in document["pairs"]]
         columns = ["from", "metric", "system", "difference", f"{confidence} interval", "p", "Holm"]
         note = f"Holm: corrected for all {len(rows)} rows."
         yield Table("All pairs", columns, rows, label="pairs", left=3, note=note)
@@ -24,7 +24,7 @@ def tables_of(view: ShownComparison) -> Iterator[Table]:
         rows = []
         for row in document["subsets"]:
             metric = view.metrics[row["metric"]]
-            _, system, *test = _difference(view, row)
+            _, system, *test = view.change(row)
             score = metric.shown(row["score"])
             size = str(row["segments"])
             rows.append([row["subset"], size, metric.directed, system, score, *test])
@@ -87,15 +87,3 @@ def margin_lines(document: Mapping[str, Any]) -> list[str]:
         p = shown_p(row[key])
         lines.append(f"{label}: {verdict} (p {p if p.startswith('<') else f'= {p}'})")
     return lines
-
-
-def _difference(view: ShownComparison, row: Mapping[str, Any]) -> list[str]:
-    metric = view.metrics[row["metric"]]
-    return [
-        metric.directed,
-        row["system"],
-        metric.shown_change(row["difference"]),
-        metric.interval(row["difference_low"], row["difference_high"]),
-        p_or_dash(row["p"]),
-        p_or_dash(row["p_holm"]),
-    ]

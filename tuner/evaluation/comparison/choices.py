@@ -64,11 +64,10 @@ def choices_table(document: Mapping[str, Any], title: str, score: str, note: str
     rows = []
     for row in document["scores"]:
         metric = metrics[row["metric"]]
-        error = "" if row["s_opt"] is None else f" ± {metric.shown_spread(row['s_opt'])}"
         cells = [row["system"], metric.directed]
         if "seen" in document:
             cells.append(metric.shown(document["seen"][row["metric"]].get(row["system"])))
-        cells += [f"{metric.shown(row['score'])}{error}", "", "", ""]
+        cells += [metric.with_spread(row), "", "", ""]
         if row["difference"] is not None:
             cells[-3:] = [
                 metric.shown_change(row["difference"]),

@@ -16,7 +16,7 @@ from ..document import (
     Series,
     on_page,
 )
-from ..formatting import ShownMetric, decimals, p_or_dash
+from ..formatting import ShownMetric, decimals
 from ..power import POWER
 from ..significance import MOST_UNITS
 from .answers import tables_of
@@ -149,9 +149,7 @@ def _matrix(view: ShownComparison) -> Table | None:
         columns.append(f"{label} {metric.arrow}")
         for name, row in zip(view.names, heads, strict=True):
             score = view.scores[label, name]
-            error = "" if score["s_opt"] is None else f" ± {metric.shown_spread(score['s_opt'])}"
-            star = " *" if view.is_significant(score) else ""
-            row.append(f"{metric.shown(score['score'])}{error}{star}")
+            row.append(metric.with_spread(score) + " *" * view.is_significant(score))
     note = "±: s_opt, standard deviation over replicas; " if view.has_replicas else ""
     level = 1 - view.comparison["confidence"]
     return Table(
@@ -182,10 +180,7 @@ def _paper(view: ShownComparison) -> Table:
         values = [score["score"] for score in scores if score["score"] is not None]
         best = (max if metric.higher_is_better else min)(values, default=None)
         for place, (score, row) in enumerate(zip(scores, rows, strict=True)):
-            mark = "†" if view.is_significant(score) else ""
-            spread = score["s_opt"]
-            error = "" if spread is None else f" ± {metric.shown_spread(spread)}"
-            row.append(f"{metric.shown(score['score'])}{error}{mark}")
+            row.append(metric.with_spread(score) + "†" * view.is_significant(score))
             if score["score"] == best and best is not None and len(rows) > 1:
                 bold.append((place, column))
     signatures = "; ".join(metric["signature"] for metric in view.comparison["metrics"])
@@ -255,8 +250,7 @@ def _on_page(view: ShownComparison) -> Table:
     for column, (label, metric) in enumerate(view.metrics.items(), 1):
         for place, (name, row) in enumerate(zip(view.names, rows, strict=True)):
             score = view.scores[label, name]
-            spread, cell = score["s_opt"], metric.shown(score["score"])
-            cell += "" if spread is None else f" ± {metric.shown_spread(spread)}"
+            cell = metric.with_spread(score)
             if score["low"] is not None:
                 cell += f" ({metric.interval_of_score(score['low'], score['high'])})"
             row.append(cell)
@@ -284,16 +278,7 @@ def _tests(view: ShownComparison) -> Table:
     for row in comparison["scores"]:
         if row["difference"] is not None:
             tones[len(rows), 2] = view.verdict_of.get((row["metric"], row["system"]), "")
-            metric = view.metrics[row["metric"]]
-            rows.append(
-                [
-                    metric.directed,
-                    row["system"],
-                    metric.shown_change(row["difference"]),
-                    metric.interval(row["difference_low"], row["difference_high"]),
-                    *(p_or_dash(row[key]) for key in keys),
-                ]
-            )
+            rows.append(view.change(row, keys))
     t_test = "p: t-test of chance in the test set and in tuning, as the interval; "
     groups, of = comparison.get("groups"), "segments"
     if _count(comparison) > MOST_UNITS:

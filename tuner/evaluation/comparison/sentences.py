@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from ...base.numbers import shown_p
-from ..formatting import ShownMetric, listed, p_value
+from ..formatting import ShownMetric, listed, p_or_dash, p_value
 
 Comparison = Mapping[str, Any]
 """A comparison as plain data, as `compare_systems` returns it."""
@@ -52,6 +52,17 @@ class ShownComparison:
     def has_replicas(self) -> bool:
         """Whether any system has several outputs."""
         return any(system["replicas"] > 1 for system in self.comparison["systems"])
+
+    def change(self, row: Row, p_values: Sequence[str] = ("p", "p_holm")) -> list[str]:
+        """Return metric, system, difference, interval and p-values of a row as printed."""
+        metric = self.metrics[row["metric"]]
+        return [
+            metric.directed,
+            row["system"],
+            metric.shown_change(row["difference"]),
+            metric.interval(row["difference_low"], row["difference_high"]),
+            *(p_or_dash(row[key]) for key in p_values),
+        ]
 
     def is_significant(self, row: Row) -> bool:
         """Return whether the corrected p of a difference is below 1 - `confidence`."""
