@@ -219,8 +219,7 @@ def levels_of(
     levels = {"segment": Level(data.points, segments, rows, data.groups())}
     is_judged = data.points.counts[..., np.newaxis] > 0
     for level, partition in data.partitions.items():
-        sums = (partition.summed(np.where(is_judged, x.stats, 0.0), axis=0) for x in scores)
-        totals = [x.oriented(of_groups) for x, of_groups in zip(scores, sums, strict=True)]
+        totals = [x.oriented(partition.summed(x.stats * is_judged, axis=0)) for x in scores]
         rounded = correlation.rounded(np.stack(totals))
         alone = each_alone(len(partition.names))
         levels[level] = Level(data.points_of(level), rounded, [{} for _ in scores], alone)

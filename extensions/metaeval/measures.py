@@ -406,13 +406,7 @@ def tested(
 def corrected(
     differences: Mapping[tuple[int, int], MetricDifference], resampling: Resampling | None = None
 ) -> dict[tuple[int, int], MetricDifference]:
-    """Return the differences of all pairs of metrics with p-values corrected for their number.
-
-    Parameters
-    ----------
-    resampling
-        Of p-values by exchanges, see `holm`.
-    """
+    """Return the differences of all pairs of metrics with p-values corrected by `holm`."""
     p_values = holm([difference.p for difference in differences.values()], resampling)
     return {
         pair: replace(difference, p_corrected=p)

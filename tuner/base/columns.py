@@ -471,12 +471,14 @@ def rows_of_table(cells_of: Iterable[list[str]], where: str, by: str) -> Iterato
     Raises
     ------
     InputError
-        Two columns have one name, or a row has more or fewer cells.
+        The first line is blank, two columns have one name, or a row has more or fewer cells.
     """
     names: list[str] = []
     for number, row in enumerate(cells_of, 1):
         cells = [row[0].removeprefix("\ufeff"), *row[1:]] if number == 1 and row else row
         names = names or cells
+        if not any(names):
+            raise InputError(f"{where}:1: a blank line; expected the names of the columns")
         if number == 1 and len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"{where}:1: column '{twice}' stands twice")

@@ -557,15 +557,9 @@ class _Judged:
 def holm(values: Sequence[float], resampling: Resampling | None = None) -> list[float]:
     """Return p-values corrected for their number by Holm's step-down method, in the same order.
 
-    Parameters
-    ----------
-    resampling
-        Of p-values by exchanges: none is below 1 / (samples + 1). If there are too many for any
-        corrected one to be below 1 - level, a warning says so.
-
-    References
-    ----------
-    Holm, "A simple sequentially rejective multiple test procedure", 1979.
+    With `resampling` they are by exchanges, so none is below 1 / (samples + 1); a warning says if
+    no corrected one can be below 1 - level (Holm, "A simple sequentially rejective multiple test
+    procedure", 1979).
     """
     if resampling is not None:
         alpha, count = round(1.0 - resampling.level, 12), len(values)
@@ -584,13 +578,13 @@ def holm(values: Sequence[float], resampling: Resampling | None = None) -> list[
 
 
 def correct(
-    rows: Sequence[dict[str, Any]],
+    rows: list[dict[str, Any]],
     tests: Sequence[str] = ("p",),
     resampling: Resampling | None = None,
-) -> None:
-    """Add to each row its p-values corrected within its `family`: `p_holm` and so on.
+) -> list[dict[str, Any]]:
+    """Return rows with their p-values corrected within their `family`: `p_holm` and so on.
 
-    Rows without a family are one. With `resampling` too few samples get a warning, see `holm`.
+    Rows without a family are one. `resampling` is for `holm`.
     """
     for test in tests:
         families: dict[str | None, list[dict[str, Any]]] = {}
@@ -603,6 +597,7 @@ def correct(
             values = holm([x[test] for x in members], resampling if by_exchanges else None)
             for row, p in zip(members, values, strict=True):
                 row[f"{test}_holm"] = p
+    return rows
 
 
 def _exact(tables: Sequence[FloatArray]) -> list[FloatArray]:

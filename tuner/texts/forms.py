@@ -203,11 +203,8 @@ def cut_at_times(words: TimedWords, others: Sequence[TextFile]) -> LinesById:
         )
     order = sorted(range(len(stm.spans)), key=lambda k: stm.spans[k])
     begins = [stm.spans[k][:2] for k in order]
-    ends = [stm.spans[k][2] for k in order]
-    overlaps = sum(
-        earlier[0] == later[0] and later[1] < end
-        for (earlier, later), end in zip(itertools.pairwise(begins), ends[:-1], strict=True)
-    )
+    in_time = itertools.pairwise(stm.spans[k] for k in order)
+    overlaps = sum(a[0] == b[0] and b[1] < a[2] for a, b in in_time)
     if overlaps:
         warn(
             f"{stm}: {counted(overlaps, 'segment')} of one channel that overlap: a word goes to "

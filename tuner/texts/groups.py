@@ -17,7 +17,7 @@ from portmert.metrics._base import FloatArray, IntArray
 from ..base import options
 from ..base.columns import column_of
 from ..base.errors import InputError, counted, faults_at, shown
-from ..base.files import Lines, TextFile, called, each_line
+from ..base.files import Lines, TextFile, TextLike, called, each_line
 from ..base.markup import SGML, sgml_in_documents
 from .forms import LinesById, read_form
 from .joining import BYTE_ORDER_MARK, positions
@@ -94,7 +94,7 @@ def group_by_id(ids: Iterable[str], labels: Iterable[str], where: str) -> dict[s
 
 
 def read_groups(
-    groups: TextFile,
+    groups: TextLike,
     segments: int,
     ids: Sequence[str] | None = None,
     where: str = "the texts",
@@ -123,6 +123,7 @@ def read_groups(
         A segment has no group or two, the file has groups of another number of segments, or it has
         ids and the segments have none.
     """
+    groups = groups if isinstance(groups, Path | str | Lines) else Lines("groups", groups)
     labels, ids_of_labels = _labels(groups, ids)
     file = called(groups)
     if ids_of_labels is None:

@@ -138,8 +138,7 @@ def pair_scores(
     """
     pairs = list(itertools.combinations(range(len(names)), 2))
     rows = rows_of_tests(names, counts, resampling, groups, pairs)
-    correct(rows, resampling=resampling)
-    return rows
+    return correct(rows, resampling=resampling)
 
 
 def subset_scores(
@@ -160,5 +159,4 @@ def subset_scores(
         inside = None if groups is None else groups.of_segments(places)
         tested = rows_of_tests(names, part, resampling, inside)
         rows += [{"subset": subset, "segments": len(places), **row} for row in tested]
-    correct(rows, resampling=resampling)
-    return rows
+    return correct(rows, resampling=resampling)

@@ -157,16 +157,13 @@ def in_families(
     planned
         The metric and the system of each planned comparison. The row's `family` is then
         `planned`, else `further`; None where nothing is compared.
-    resampling
-        See `correct`.
     """
     scores: list[dict[str, Any]] = [{**row, "family": None} for row in rows]
     for row in scores:
         if row["difference"] is not None:
             is_planned = (row["metric"], row["system"]) in planned
             row["family"] = "planned" if is_planned else "further"
-    correct(scores, ("p", "p_randomization", "p_bootstrap"), resampling)
-    return scores
+    return correct(scores, ("p", "p_randomization", "p_bootstrap"), resampling)
 
 
 def ordering_scores(names: Sequence[str], counted: Sequence[Counted]) -> list[dict[str, Any]]:

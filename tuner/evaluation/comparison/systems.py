@@ -11,7 +11,7 @@ from portmert.aligners._base import Aligner
 
 from ...base import options
 from ...base.errors import ConfigError, InputError, StateError, counted, faults_at
-from ...base.files import Lines, TextFile, TextLike, called, read_lines, write_text
+from ...base.files import TextFile, TextLike, called, read_lines, write_text
 from ...base.json_toml import parse_json
 from ...base.pipes import is_input
 from ...base.warn import notice, warn
@@ -305,10 +305,7 @@ def find_groups(
             return None
         notice(f"segments are in {len(groups)} groups, of {groups.where}: tests draw whole groups")
     else:
-        file = test.groups
-        if not isinstance(file, Path | str):
-            file = Lines("groups", file)
-        groups = read_groups(file, segments, ids, where, drop=test.missing == "segment")
+        groups = read_groups(test.groups, segments, ids, where, drop=test.missing == "segment")
     if len(groups) < FEWEST_GROUPS:
         line = f"{counted(len(groups), 'group')} only, of {groups.where}: "
         lacking = "nothing can be tested" if len(groups) == 1 else "p-values are coarse"
@@ -325,10 +322,7 @@ def subsets_of(
     where: str = "the texts",
 ) -> Groups | None:
     """Return the subset of each segment; None without."""
-    if subset is None:
-        return None
-    file = subset if isinstance(subset, Path | str) else Lines("subsets", subset)
-    return read_groups(file, segments, ids, where)
+    return None if subset is None else read_groups(subset, segments, ids, where)
 
 
 def described_groups(groups: Groups | None) -> dict[str, Any] | None:
