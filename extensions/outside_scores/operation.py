@@ -24,12 +24,11 @@ from portmert.tuner.evaluation.comparison.systems import (
     SystemFiles,
     TestSet,
     find_groups,
-    subsets_of,
 )
 from portmert.tuner.evaluation.comparison.without_texts import compared_by_scores
 from portmert.tuner.evaluation.significance import Resampling
 from portmert.tuner.texts import joining
-from portmert.tuner.texts.groups import Groups, group_by_id
+from portmert.tuner.texts.groups import Groups, group_by_id, read_groups
 from portmert.tuner.texts.scoring import Score
 
 from .outcomes import (
@@ -68,7 +67,8 @@ def compare_outcomes(
             warn_of_repeats(name, output)
     where, segments = every[0].where, len(every[0])
     groups = find_groups(test, (), segments, ids, where) or _groups_beside(every[0])
-    subsets = subsets_of(questions.subset, segments, ids, where)
+    subset = questions.subset
+    subsets = None if subset is None else read_groups(subset, segments, ids, where)
     metrics = outcome_metrics(kinds or ("mean",), every, questions.better or "", questions.answers)
     counted = [
         Counted(

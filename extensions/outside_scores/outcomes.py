@@ -156,8 +156,8 @@ def read_outcomes(source: Any, answers: str = "") -> dict[str, SegmentScores]:
         first = next(each_line(source), "")
         if parse_finite(first.strip()) is None and "\tscore: " not in first:
             raise InputError(
-                f"no system says what its references are; give --ref, or scores: {source} begins "
-                f"with '{shown(first)}', no number"
+                f"no system says what its references are; give --ref, or scores (FILE#KEY): "
+                f"{source} begins with '{shown(first)}', no number"
             )
     values = read_numbers(source)
     return {"": _in_order(called(source), Path(name).stem, values, {})}

@@ -19,7 +19,7 @@ from ...components import registry
 from ...families import provided
 from ...runs.records import equal_to_start
 from ...texts.annotator import Annotator
-from ...texts.groups import Groups
+from ...texts.groups import Groups, read_groups
 from ...texts.prepare import Preparation, Prepare
 from ...texts.statistics import needs_of, notices
 from ...texts.text_pipeline import TextPipeline
@@ -42,7 +42,6 @@ from .systems import (
     find_systems,
     find_test_files,
     in_one_order,
-    subsets_of,
 )
 
 METRICS = ("bleu", "port", "qmean", "ter")
@@ -175,7 +174,8 @@ def _read(request: CompareRequest, folder: Path) -> _Inputs:
     references = materials[0].references
     of_texts = (len(references), references.ids or ids)
     groups = find_groups(request.test, request.test.references or test.references, *of_texts)
-    subsets = subsets_of(request.questions.subset, *of_texts)
+    subset = request.questions.subset
+    subsets = None if subset is None else read_groups(subset, *of_texts)
     return _Inputs(systems, test, metrics, preparation, materials, groups, subsets)
 
 

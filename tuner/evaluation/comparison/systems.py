@@ -315,16 +315,6 @@ def find_groups(
     return groups
 
 
-def subsets_of(
-    subset: TextLike | None,
-    segments: int,
-    ids: Sequence[str] | None,
-    where: str = "the texts",
-) -> Groups | None:
-    """Return the subset of each segment; None without."""
-    return None if subset is None else read_groups(subset, segments, ids, where)
-
-
 def described_groups(groups: Groups | None) -> dict[str, Any] | None:
     """Return what a comparison says of its groups; None without."""
     if groups is None:
