@@ -23,7 +23,6 @@ from portmert.tuner.base.threads import team
 from portmert.tuner.base.warn import (
     collected_notices,
     notice,
-    notices_once,
     warn_of,
     with_warnings,
 )
@@ -59,7 +58,6 @@ class OfSplits(Resampling):
 
 
 @arguments.checked
-@notices_once()
 def crossval(
     lists: ListsLike,
     metric: MetricLike | Sequence[MetricLike] = (),

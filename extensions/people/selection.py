@@ -100,6 +100,6 @@ def read_and_select(
     preparation = Preparation(pipeline)
     read = corpus.read_references(references, vocabulary=Vocabulary())
     texts = [
-        preparation.hypotheses(read_output(path, read, beside=references[0])) for path in outputs
+        preparation.prepared(read_output(path, read, beside=references[0])) for path in outputs
     ]
     return select(texts, preparation.references(read), displayed, filters)

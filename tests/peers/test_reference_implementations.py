@@ -82,7 +82,7 @@ def scores(metric, hypotheses, streams, steps=""):
     )
     texts = portmert.Texts.from_lines(hypotheses, vocabulary)
     batch = make_batch(
-        ready.hypotheses(texts), np.arange(len(hypotheses) + 1), ready.references(references)
+        ready.prepared(texts), np.arange(len(hypotheses) + 1), ready.references(references)
     )
     stats = metric.stats(batch)
     return [*metric.score(stats).tolist(), float(metric.score(stats.sum(axis=0)))]

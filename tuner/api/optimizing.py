@@ -22,7 +22,6 @@ from ..base.errors import ConfigError, InputError, counted, faults_at, suggest
 from ..base.numbers import Natural, NonNegative
 from ..base.warn import (
     notice,
-    notices_once,
     take_over,
     unsaid,
     warn,
@@ -503,7 +502,6 @@ WeightsLike = PathLike | FeatureWeights | Optimized | Mapping[str, float | Seque
 
 
 @arguments.checked
-@notices_once()
 def optimize(
     lists: ListsLike,
     metric: MetricLike | None = None,

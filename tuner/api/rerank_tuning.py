@@ -24,7 +24,7 @@ from ..base.numbers import Positive
 from ..base.options import files as files_of
 from ..base.options import written_files
 from ..base.tables import Table, preformatted
-from ..base.warn import notice, notices_once, warn, warn_of
+from ..base.warn import notice, warn, warn_of
 from ..components import registry
 from ..components.external import Outcome, Scores
 from ..components.registry import MetricLike
@@ -162,7 +162,6 @@ class RerankTuned(Framed):
 
 
 @arguments.checked
-@notices_once()
 def rerank_tune(
     lists: ListsLike,
     metric: MetricLike,

@@ -62,20 +62,6 @@ def notices_behind(name: str) -> AbstractContextManager[None]:
     return notices_to(lambda line: notice(f"{name}: {line}"))
 
 
-@contextmanager
-def notices_once() -> Iterator[None]:
-    """Drop repetitions of facts noticed inside: several metrics may find the same one."""
-    lines: set[str] = set()
-
-    def receive(line: str) -> None:
-        if line not in lines:
-            lines.add(line)
-            notice(line)
-
-    with notices_to(receive):
-        yield
-
-
 class Warnings(dict[str, bool]):
     """Warnings in their order: line -> whether it is of the result.
 

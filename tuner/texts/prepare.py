@@ -57,10 +57,6 @@ class Preparation:
         needs = needs_of(metrics)
         return cls(pipeline, open_annotator() if needs else None, needs)
 
-    def hypotheses(self, texts: Texts) -> Texts:
-        """Return prepared hypotheses."""
-        return self.prepared(texts, "hyp")
-
     def references(self, references: References) -> References:
         """Return prepared references, and the source that metrics read.
 
@@ -76,7 +72,7 @@ class Preparation:
         """Prepare as many hypotheses of each segment, and set them against prepared references."""
         each = len(texts) // max(len(references), 1)
         offsets = np.arange(len(references) + 1, dtype=np.int64) * each
-        return make_batch(self.hypotheses(texts), offsets, references)
+        return make_batch(self.prepared(texts), offsets, references)
 
     def lazily(
         self, texts: Texts, side: Side = "hyp"
@@ -118,7 +114,7 @@ class Preparation:
             parts.append(f"annotator:{self.annotator.fingerprint}")
         return signature(metric, *parts)
 
-    def prepared(self, texts: Texts, side: Side) -> Texts:
+    def prepared(self, texts: Texts, side: Side = "hyp") -> Texts:
         """Return prepared texts of a side."""
         scored, annotated = self.lazily(texts, side)
         return scored if annotated is None else annotated(np.arange(len(texts)))

@@ -42,7 +42,7 @@ def test_needs_are_those_an_annotator_makes():
 def test_parsers_see_the_case_that_metrics_do_not(steps):
     ready = prepared_for(["dpm", "posf", "stm"], steps)
     texts = texts_of(LINES)
-    found = ready.hypotheses(texts)
+    found = ready.prepared(texts)
     assert ready.annotator.asked == [[("The", "black", "Cat"), (), ("A", "Dog")]]
     assert found.words(0) == ["the", "black", "cat"]
     assert names(found, found.tags.row(0)) == ["T", "B", "C"]
@@ -77,7 +77,7 @@ def test_an_unparsed_text_between_parsed_ones_keeps_no_tree():
     scored = Texts.from_lines(["a b", "x y z", "c"], vocabulary)
 
     ready.annotator.annotate = lambda *_: whole
-    found = ready.hypotheses(scored)
+    found = ready.prepared(scored)
     assert found.trees.lengths.tolist() == [5, 0, 3]
     assert names(found, found.trees.row(0)[:, 0]) == ["S", "A", "a", "B", "b"]
     assert names(found, found.trees.row(2)[:, 0]) == ["S", "C", "c"]

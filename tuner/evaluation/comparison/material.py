@@ -218,7 +218,7 @@ def read_material(
         Material(
             tuple(system.name for system in systems),
             tuple(len(system.outputs) for system in systems),
-            preparation.hypotheses(corpus.concatenate(linked_texts)),
+            preparation.prepared(corpus.concatenate(linked_texts)),
             preparation.references(of_set),
             sources,
             name,
