@@ -143,7 +143,7 @@ lists = all_of(
     options(
         LISTS,
         "systems features",
-        systems={"callback": lambda _, __, text: tuple(language.names(text or ""))},
+        systems={"callback": lambda _, __, text: tuple(language.names(text)) if text else ()},
     ),
     text_files,
     options(LISTS, "missing"),
