@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,9 +172,7 @@ def show_weights(result: portmert.Optimized, out: Path | None, json_out: Path | 
     if print_json(json_out, result.as_json()):
         return
 
-    def say(line: str) -> None:
-        click.echo(line, err=str(out) == "-")
-
+    say = partial(click.echo, err=str(out) == "-")
     for line in result.summary:
         say(line)
     say_left_out(say)
@@ -208,16 +206,14 @@ class Voice(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Show a fact, or a warning whatever --quiet says."""
-        if record.levelno >= logging.WARNING:
-            self.show(f"portmert: warning: {record.getMessage()}")
-        else:
-            self.say(f"portmert: note: {record.getMessage()}")
+        kind = "warning" if record.levelno >= logging.WARNING else "note"
+        if kind == "warning" or not self.quiet:
+            self.show(f"portmert: {kind}: {record.getMessage()}")
 
     def say(self, line: str) -> None:
         """Show one line on stderr."""
-        if self.quiet:
-            return
-        self.show(line)
+        if not self.quiet:
+            self.show(line)
 
     def show(self, line: str) -> None:
         """Show one line on stderr, even if quiet."""
