@@ -143,11 +143,12 @@ class AllCommands(CommandGroup):
 
 
 def _places(name: str) -> list[EntryPoint]:
-    """Return where a command is: in the core, and in packages that add one of this name."""
+    """Return where a command is, our own first: in the core, and in packages that add one."""
     module = f"portmert.tuner.commands.{name.replace('-', '_')}"
     in_core = "_" not in name and importlib.util.find_spec(module) is not None
     core = [EntryPoint(name, f"{module}:command", COMMANDS)] if in_core else []
-    return core + families.extensions(COMMANDS).get(name, [])
+    entries = core + families.extensions(COMMANDS).get(name, [])
+    return sorted(entries, key=families.is_ours, reverse=True)
 
 
 def _lacking(error: BaseException) -> str | None:
