@@ -604,7 +604,8 @@ class Lists:
         beside, drop = self._beside, self.may_lack
         first = next(iter(beside["paths"]), beside["source"])
         options: Any = {**beside, "vocabulary": vocabulary, "drop": drop}
-        references = corpus.read_references(**options) if first is not None else None
+        is_alone = not beside["paths"] and beside["source"] is None
+        references = None if is_alone else corpus.read_references(**options)
         names, count = SegmentNames(drop=drop), None
         if references is not None and references.ids is not None:
             places = {name: number for number, name in enumerate(references.ids)}
