@@ -452,19 +452,19 @@ class Loop(ABC, Generic[Lists]):
         """Return what the lists say of the next iteration's weights."""
         metric, share, stats = self.metric, steps.shares[-1], lists[1]
         after = self.after(last.number, result.weights, share)
-        tables = [
+        of_before, of_after, of_target = (
             stats_of_best(*lists, weights, self.tuned)
             for weights in (self.weights_of(last.number), after, result.weights)
-        ]
+        )
         step = NextStep(
-            next_score=float(metric.score(tables[1].sum(axis=0))),
-            next_without=tuple(scores_without_folds(metric, tables[1], self.folds).tolist()),
+            next_score=float(metric.score(of_after.sum(axis=0))),
+            next_without=tuple(scores_without_folds(metric, of_after, self.folds).tolist()),
         )
         if result.unseen is None:
             return step
         # A step that was cut short says little of the way ahead.
         if not steps.is_cut(last.number):
-            gain, error = gain_of(metric, tables[:2], result.unseen.seed)
+            gain, error = gain_of(metric, [of_before, of_after], result.unseen.seed)
             step = replace(step, gain=gain, gain_error=error or None)
         if last.unseen_score is None or result.unseen_score is None:
             return step
@@ -472,10 +472,11 @@ class Loop(ABC, Generic[Lists]):
         excess += share * (result.score - result.unseen_score)
         folds, unseen = self.folds, result.unseen
         taught = unseen.without if np.array_equal(folds, unseen.folds) else unseen.rows
-        tables += [
-            stats.take(rows.ravel()).reshape(*rows.shape, -1) for rows in (taught, unseen.rows)
+        seen = scores_without_folds(metric, of_target, folds)
+        held_out = [  # to choose by, and to judge by
+            scores_without_folds(metric, stats.take(rows.ravel()).reshape(*rows.shape, -1), folds)
+            for rows in (taught, unseen.rows)
         ]
-        seen, *held_out = (scores_without_folds(metric, table, folds) for table in tables[2:])
         by_fold = (1 - share) * self._excess_without(last.number) + share * (seen - held_out)
         return replace(
             step,

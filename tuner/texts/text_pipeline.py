@@ -96,7 +96,7 @@ class TextPipeline:
 
     steps: tuple[TextStep, ...] = ()
     model: Path | None = None
-    _known: dict[tuple[Vocabulary, tuple[str, ...], bool, bytes], Any] = field(
+    _known: dict[tuple[Vocabulary, tuple[str, ...], bool, bytes], _Changed] = field(
         default_factory=dict
     )
 
@@ -204,45 +204,45 @@ class TextPipeline:
                     texts.words(row), work, vocabulary, linked=linked
                 )
         rows = [cache[vocabulary, names, linked, key] for key in keys]
-        tokens_after = Ragged.from_rows([row[0] for row in rows])
+        tokens_after = Ragged.from_rows([row.tokens for row in rows])
         if texts.links is None:
             return replace(texts, tokens=tokens_after)
         return replace(
             texts,
             tokens=tokens_after,
-            links=_carried(texts.links, texts.tokens.lengths, [row[1] for row in rows]),
+            links=_carried(texts.links, texts.tokens.lengths, [row.shared for row in rows]),
         )
 
     @property
     def _decodes_by_model(self) -> bool:
         return self.model is not None and not any(step.name in FLORES for step in self.steps)
 
-    def _function(self, name: str) -> tuple[Callable[[Words], Words], Callable[[str], str]]:
-        """Return the function of a step, and one for the part of an old word in new ones."""
+    def _function(self, name: str) -> _Step:
+        """Return what a step does."""
         if name in CHARACTER_STEPS:
             step = CHARACTER_STEPS[name]
             # Only ASCII white space ends a token, as in `Texts.from_lines`.
-            return (
+            return _Step(
                 lambda words: [part.decode() for part in step(" ".join(words)).encode().split()]
-            ), str
+            )
         if name.startswith(DROP):
             fillers = frozenset(name.removeprefix(DROP).split("+"))
-            return (
+            return _Step(
                 lambda words: [word for word in words if word not in fillers],
                 lambda word: "" if word in fillers else word,
             )
         if name == "debpe":
-            return _without_joints, lambda word: word.removesuffix(_JOINT)
+            return _Step(_without_joints, lambda word: word.removesuffix(_JOINT))
         if name == "spm-decode":
-            return self._decoder(), lambda word: word.replace(MARK, "")
+            return _Step(self._decoder(), lambda word: word.replace(MARK, ""))
         if name == "spm-encode" or name in FLORES:
             model = self._model(name)
             # A piece may have characters that count as white space elsewhere.
-            return (
+            return _Step(
                 lambda words: " ".join(model.encode(" ".join(words), out_type=str)).split()
-            ), str
+            )
         tokeniser = _tokeniser(name)
-        return (lambda words: tokeniser(" ".join(words)).split()), str
+        return _Step(lambda words: tokeniser(" ".join(words)).split())
 
     def _decoder(self) -> Callable[[Words], Words]:
         if not self._decodes_by_model:
@@ -307,34 +307,39 @@ def untokenised(references: Texts) -> str | None:
     )
 
 
-def _changed(
-    words: Words,
-    steps: Sequence[tuple[Callable[[Words], Words], Callable[[str], str]]],
-    vocabulary: Vocabulary,
-    *,
-    linked: bool,
-) -> tuple[list[int], Pairs | None]:
-    """Return the new tokens of a text, and pairs (old position, new position) that share text.
+class _Step(NamedTuple):
+    """What changes the words of a text, and what returns the part of an old word in new ones."""
+
+    change: Callable[[Words], Words]
+    visible_part: Callable[[str], str] = str
+
+
+class _Changed(NamedTuple):
+    """The new tokens of a text, and pairs (old position, new position) that share text.
 
     There are no pairs without links, or if the tokens do not change.
-
-    Parameters
-    ----------
-    steps
-        For each step: what changes the words, and what returns the part of a word that it keeps.
     """
+
+    tokens: list[int]
+    shared: Pairs | None
+
+
+def _changed(
+    words: Words, steps: Sequence[_Step], vocabulary: Vocabulary, *, linked: bool
+) -> _Changed:
+    """Return a text after the steps."""
     changed = words
-    for change, _ in steps:
-        changed = change(changed)
+    for step in steps:
+        changed = step.change(changed)
     pairs = None
     if linked and changed != words:
         # From the first tokens to the last ones in one step: tokens that one step joins and the
         # next one cuts stay separate.
         visible = words
-        for _, visible_part in steps:
-            visible = [visible_part(word) for word in visible]
+        for step in steps:
+            visible = [step.visible_part(word) for word in visible]
         pairs = shared_characters(visible, changed)
-    return [vocabulary.add(word) for word in changed], pairs
+    return _Changed([vocabulary.add(word) for word in changed], pairs)
 
 
 def shared_characters(old_words: Sequence[str], new_words: Sequence[str]) -> Pairs:

@@ -127,6 +127,7 @@ class _Trees(NamedTuple):
 
 
 def _sentence(path: Path, blocks: list[ConlluTree], tagset: Tagset) -> _Trees:
+    """Return the parses of a sentence, the best one first; each is a block of the file."""
     first = blocks[0]
     for block in blocks[1:]:
         if block.tokens != first.tokens:

@@ -267,6 +267,7 @@ def _on_page(view: ShownComparison) -> Table:
 
 
 def _tests(view: ShownComparison) -> Table:
+    """Return the differences from the first system and their p; the note says which tests."""
     comparison, has_replicas = view.comparison, view.has_replicas
     keys = ("p", "p_holm", "p_randomization", "p_bootstrap")
     headers = ("p", "Holm", "p rand.", "p boot.")

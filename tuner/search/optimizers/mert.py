@@ -60,7 +60,7 @@ class Mert(Climber):
         returned = False
         while climb.line_searches < budget:
             spent = climb.line_searches / budget
-            if spent > RETURN and not returned:
+            if spent > RETURN and not returned:  # from here on near the best weights
                 returned = True
                 climb.widen()
                 climb.go(climb.best_weights)
@@ -72,6 +72,7 @@ class Mert(Climber):
             perturbed = climb.bounds.clip(climb.weights + direction / climb.whole.spread)
             if not climb.inside(perturbed, share=0.95):
                 climb.focus(REACH * self.perturbation * length)
+            # Jump, climb from there, and go back if that loses more than chance allows.
             before = climb.objective
             position = climb.weights, climb.scores, before
             climb.go(perturbed)
