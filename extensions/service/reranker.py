@@ -14,6 +14,7 @@ from portmert.metrics._elementary import power
 from portmert.tuner.api.optimizing import WeightsLike, as_weights
 from portmert.tuner.base.errors import InputError, counted, suggest
 from portmert.tuner.base.frames import Frame, is_frame
+from portmert.tuner.nbest.frame_lists import feature_table
 from portmert.tuner.nbest.missing import Missing, filled
 
 
@@ -84,7 +85,8 @@ class Reranker:
         candidates : sequence of mappings, mapping of columns, data frame, or (N, F)
             The features of each candidate: by name (of a record, those under its key `features`),
             or an array whose columns are `features`. A feature whose weight is 0 may be missing;
-            one without a weight is ignored. NaN and None are missing values too.
+            one without a weight is ignored. NaN and None are missing values too. A weight of
+            `-cost` is of the feature cost, negated, where there is no other.
         texts
             The text of each candidate, tokens separated by spaces. Weights that were tuned with a
             length penalty need them.
@@ -106,6 +108,7 @@ class Reranker:
         elif isinstance(first, Mapping):
             if isinstance(first.get("features"), Mapping) and "features" not in self._weights:
                 rows = [candidate["features"] for candidate in rows]
+            rows = [self._with_negated(candidate) for candidate in rows]
             # In the order of the first candidate's features: so `rerank` adds them up.
             names = [name for name in dict.fromkeys([*rows[0], *names]) if name in self._weights]
             rows = [self._row(names, *numbered) for numbered in enumerate(rows)]
@@ -124,16 +127,25 @@ class Reranker:
 
     def _columns(self, frame: Frame, names: list[str]) -> FloatArray:
         """Return (N, F) the features in the order of the names."""
-        columns = []
-        for name in names:
+        may_lack, present = self._rule != "error", set(frame.names)
+        table = np.full((len(frame), len(names)), np.nan if may_lack else 0.0)
+        for place, name in enumerate(names):
             numbers = self._weights[name]
             if len(numbers) > 1:
                 raise InputError(f"feature {name} has {len(numbers)} values, a column has one")
-            if name not in frame.names and (self._rule != "error" or not any(numbers)):
-                columns.append(np.full(len(frame), np.nan if any(numbers) else 0.0))
-            else:
-                columns.append(frame.numbers(name, missing=self._rule != "error"))
-        return np.stack(columns, axis=1)
+            is_there = not present.isdisjoint((name, name.removeprefix("-")))
+            if is_there or (any(numbers) and not may_lack):
+                table[:, [place]] = feature_table(frame, [name], may_lack=may_lack)
+        return table
+
+    def _with_negated(self, candidate: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return features with those that have weights negated, as `-cost` for `cost`."""
+        negated = {
+            name: 0.0 - candidate[name[1:]]
+            for name in self._weights.keys() - candidate.keys()
+            if name.startswith("-") and isinstance(candidate.get(name[1:]), Real)
+        }
+        return {**candidate, **negated} if negated else candidate
 
     def _row(self, names: list[str], number: int, candidate: Mapping[str, Any]) -> list[Any]:
         """Return the features of a candidate in the order of the names."""

@@ -116,3 +116,23 @@ def test_records_are_taken_as_they_are():
         {"id": 3, "text": "y", "features": {"LM": 2.0, "TM": 0.0, "judge": 5}},
     ]
     assert portmert.Reranker({"LM": 1.0, "TM": 1.0}).order(records) == [1, 0]
+
+
+@pytest.mark.parametrize("rule", ["error", "impute"])
+def test_negated_columns_are_known_in_use_too(rule):
+    frame = {
+        "q": [0, 0, 0, 1, 1, 1],
+        "judge": [1.0, 2.0, 3.0, 3.0, 2.0, 1.0],
+        "cost": [5.0, 1.0, 9.0, 2.0, 8.0, 4.0],
+        "right": [0, 1, 0, 1, 0, 0],
+    }
+    names = {"segment": "q", "features": ["judge", "-cost"], "missing": rule}
+    run = portmert.optimize(
+        portmert.Lists.from_frame(frame, outcomes=["right"], **names), "right", optimizer="mert"
+    )
+    reranker = portmert.Reranker(run)
+    columns = {name: frame[name][:3] for name in ("judge", "cost")}
+    assert reranker.features == ("judge", "-cost")
+    expected = reranker.scores([[1.0, -5.0], [2.0, -1.0], [3.0, -9.0]]).tolist()
+    records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    assert reranker.scores(columns).tolist() == reranker.scores(records).tolist() == expected
