@@ -427,6 +427,8 @@ def _of_document(file: str, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
             name: [{"system": name, **record} for record in records]
             for name, records in content.items()
         }
+    elif isinstance(content, dict) and {"eval", "plan", "results"} <= content.keys():
+        raise InputError(f"{where}: a log of inspect_ai without its samples; dump the whole log")
     else:
         arrays = {"": content if isinstance(content, list) else [content]}
     for name, records in arrays.items():
