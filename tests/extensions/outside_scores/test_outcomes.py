@@ -147,7 +147,7 @@ def test_the_index_of_a_series_has_the_ids():
         ("a.seg.score", "s 1\n", "", "a.seg.score:1: 's 1', expected a system, a tab and a score"),
         ("a.sys.score", "s\t1\n", "", "one score for each system, which no test can compare"),
         ("a.json", '{"a": 1,', "acc", "a.json:1: not JSON"),
-        ("a.json", '{"eval": {}, "plan": {}, "results": {}}', "acc", "inspect_ai without its samp"),
+        ("a.json", '{\n"eval": {}, "plan": {}, "results": {}}', "acc", "inspect_ai without its"),
         ("a.csv", "\nid,acc\nx,1\n", "acc", "a.csv:1: a blank line; expected the names of the c"),
         ("a.tsv", "\nid\tacc\nx\t1\n", "acc", "a.tsv:1: a blank line; expected the names of the"),
     ],
