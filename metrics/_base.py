@@ -603,6 +603,7 @@ class Metric(ABC):
 
 
 def _plain(value: object) -> str:
+    """Return the value of an option as the signature of a metric has it."""
     if isinstance(value, Path):
         return value.name  # the score does not depend on the folder
     return str(value).lower() if isinstance(value, bool) else str(value)

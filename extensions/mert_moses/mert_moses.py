@@ -343,7 +343,7 @@ class _Run(Loop[_StepLists]):
             return max(decoded, key=lambda iteration: self.metric.oriented(iteration.dev_score))
         if self.optimizer.holds_out:
             return best_iteration(iterations, self.metric)
-        last = iterations[-1]
+        last = iterations[-1]  # without a search behind it, or the weights of that search
         return last if last.start_score is None else self.undecoded(last)
 
     def stop_reason(self, iterations: Sequence[Iteration], steps: int) -> str | None:

@@ -51,6 +51,11 @@ def compare_outcomes(
 ) -> dict[str, Any]:
     """Compare systems by the scores in their files: a document as `compare_systems` makes it.
 
+    Parameters
+    ----------
+    kinds
+        What is taken of repeats: `mean` (the default), `pass@K`, `best@K`, `maj@K`.
+
     Raises
     ------
     PortmertError

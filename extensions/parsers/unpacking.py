@@ -108,12 +108,13 @@ def structure_of(record: bytes) -> Structure | None:
     """Return the analysis of one record."""
     if not record:
         return None
+    # Names: labels and types of all nodes, then dates. Words: node, kind, value of each.
     names, parents, words, _ = _lists(record)
     size = len(parents)
-    dates = names[2 * size :]
+    labels, types, dates = names[:size], names[size : 2 * size], names[2 * size :]
     kinds = [WORD_KINDS[kind] for kind in words[1::3]]
     return Structure(
-        tuple(zip(names[:size], parents, names[size : 2 * size], strict=True)),
+        tuple(zip(labels, parents, types, strict=True)),
         tuple(
             (node, kind, dates[value] if kind == "date" else value)
             for node, kind, value in zip(words[0::3], kinds, words[2::3], strict=True)

@@ -1,4 +1,7 @@
-"""Read n-best archives of Kaldi, as text; its plain texts (`id words`) are in texts/joining.py."""
+"""Read n-best archives of Kaldi, as text.
+
+Its plain texts (`id words`) are read in texts/joining.py, utt2spk in texts/groups.py.
+"""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -50,7 +50,7 @@ class Anthropic(Answers):
     )
 
     def choices(self, item: JsonObject) -> list[JsonObject]:
-        """Return the message of a record; none if the request was cancelled."""
+        """Return the answer of a record in a list, which is empty if the request has none."""
         is_lacking = "result" in item.content and item.get("result.message") is None
         return [] if is_lacking else super().choices(item)
 

@@ -368,7 +368,10 @@ def _shape(
 
 @helper
 def _group(shape: IntArray, groups: IntArray, turn: int) -> None:
-    """List the nodes of each production. Modifies RANK and ALIKE of `shape`, and `groups`."""
+    """Chain the nodes of each production by ALIKE.
+
+    Modifies RANK and ALIKE of `shape`, and `groups`. `turn` marks the groups of this call. A leaf has no production: its slot is below 0.
+    """
     for v in range(shape.shape[0]):
         slot = shape[v, SLOT]
         if slot >= 0:

@@ -30,8 +30,8 @@ from ..base.warn import (
     warnings_so_far,
 )
 from ..components import external, registry
-from ..components.feature_checks import doubtful_features
 from ..components.features import Feature
+from ..components.features_of_references import doubtful_features
 from ..components.formula import Formula
 from ..components.registry import MetricLike
 from ..executors.opening import opened

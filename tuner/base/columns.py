@@ -126,7 +126,7 @@ class RecordColumn:
         if not isinstance(value, str):
             text = shown(json.dumps(value, ensure_ascii=False))
             raise InputError(f"{self.places[number]}: '{self.key}' is {text}, expected a text")
-        if self.sizes[number] > 1:
+        if self.sizes[number] > 1:  # the value is one entry of a list
             raise InputError(
                 f"{self.places[number]}: '{self.key}' is a list of {self.sizes[number]} texts, "
                 f"expected one text"

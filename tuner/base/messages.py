@@ -56,6 +56,7 @@ def with_arguments(message: str) -> str:
 
 
 def _argument(option: str) -> str:
+    """Return the name of an option in Python: `--test-x` is x of `test`, but for two options."""
     if option.startswith("test-") and option not in ("test-scores", "test-answers"):
         return f"{_argument(option.removeprefix('test-'))} of test"
     return _ARGUMENTS.get(option, option.replace("-", "_"))

@@ -1,7 +1,7 @@
 """What looks wrong about the columns of lists, whatever they were read from.
 
-nbest/check.py checks links and model scores of a list, components/feature_checks.py features made
-of references, search/doubtful_gains.py tuned weights, texts/text_checks.py texts.
+nbest/check.py checks whole lists, components/features_of_references.py features made of
+references, search/doubtful_gains.py tuned weights, texts/text_checks.py texts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Values that are missing: what becomes of the hypotheses that lack one."""
+"""Values that are missing: what becomes of the hypotheses that lack one.
+
+`--drop-missing` is the rule `segment`; texts/joining.py carries it out for texts.
+"""
 
 from __future__ import annotations
 

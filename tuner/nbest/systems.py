@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 
-from portmert.metrics._base import offsets_of
+from portmert.metrics._base import FloatArray, IntArray, offsets_of
 from portmert.metrics._shared import flat
 from portmert.metrics.kernels.pairs import first_equals
 
@@ -70,63 +70,88 @@ def joined_systems(lists: Sequence[NBest], systems: Sequence[str]) -> NBest:
     InputError
         A list has sparse features, or other segments than the first.
     """
-    first = lists[0]
+    _check_alike(lists, systems)
+    count, segments = len(lists[0]), np.concatenate([nbest.segment_of_row for nbest in lists])
+    order = np.argsort(segments, kind="stable")
+    texts = concatenate([nbest.texts for nbest in lists]).take(order)
+    tokens = flat(texts.tokens)
+    first_places = first_equals(
+        tokens.values, tokens.offsets, offsets_of(np.bincount(segments, minlength=count))
+    )
+    is_first = first_places == np.arange(len(first_places))
+    hypotheses = order[is_first]  # rows of all lists, one after the other
+    hypothesis_of_row = np.empty(len(order), dtype=np.int64)
+    hypothesis_of_row[order] = (np.cumsum(is_first) - 1)[first_places]
+    names, features = _features_of_systems(lists, systems, hypothesis_of_row, len(hypotheses))
+    sizes = [f"{name} {len(nbest.texts)}" for name, nbest in zip(systems, lists, strict=True)]
+    notice(f"{', '.join(sizes)}: {counted(len(hypotheses), 'different hypothesis')} together")
+    lines, dropped = _lines_of_files(lists, order[~is_first], order[first_places[~is_first]])
+    return NBest(
+        texts=texts.take(np.flatnonzero(is_first)),
+        offsets=offsets_of(np.bincount(segments[hypotheses], minlength=count)),
+        features=features,
+        feature_names=names,
+        model_scores=np.concatenate([nbest.model_scores for nbest in lists])[hypotheses],
+        lines=lines[hypotheses],
+        list_sizes=tuple(size for nbest in lists for size in nbest.list_sizes),
+        ranks=np.concatenate([nbest.ranks for nbest in lists])[hypotheses],
+        ids=lists[0].ids,
+        dropped=dropped,
+    )
+
+
+def _check_alike(lists: Sequence[NBest], systems: Sequence[str]) -> None:
     for name, nbest in zip(systems, lists, strict=True):
         if nbest.sparse is not None:
             raise InputError(
                 f"system {name}: some hypotheses lack the feature {nbest.sparse.names[0]}; lists "
                 f"that are joined have all features at all hypotheses"
             )
-        if len(nbest) != len(first):
+        if len(nbest) != len(lists[0]):
             raise InputError(
-                f"system {name} has {counted(len(nbest), 'segment')}, {systems[0]} {len(first)}; "
-                f"each system needs a hypothesis for each segment"
+                f"system {name} has {counted(len(nbest), 'segment')}, {systems[0]} "
+                f"{len(lists[0])}; each system needs a hypothesis for each segment"
             )
-    segments = np.concatenate([nbest.segment_of_row for nbest in lists])
-    order = np.argsort(segments, kind="stable")
-    texts = concatenate([nbest.texts for nbest in lists]).take(order)
-    tokens = flat(texts.tokens)
-    firsts = first_equals(
-        tokens.values, tokens.offsets, offsets_of(np.bincount(segments, minlength=len(first)))
-    )
-    is_first = firsts == np.arange(len(firsts))
-    row_of_hypothesis = np.empty(len(order), dtype=np.int64)
-    row_of_hypothesis[order] = (np.cumsum(is_first) - 1)[firsts]
-    hypotheses = order[is_first]
+
+
+def _features_of_systems(
+    lists: Sequence[NBest], systems: Sequence[str], hypothesis_of_row: IntArray, count: int
+) -> tuple[tuple[tuple[str, int], ...], FloatArray]:
+    """Return names with sizes, and (count, F): the features of each system, and whether it has it.
+
+    `hypothesis_of_row` is the joined hypothesis of each row of all lists, one after the other.
+    """
     starts = offsets_of([len(nbest.texts) for nbest in lists])
-    columns, names = [], []
+    columns, names = list[FloatArray](), list[tuple[str, int]]()
     for number, (name, nbest) in enumerate(zip(systems, lists, strict=True)):
-        rows = row_of_hypothesis[starts[number] : starts[number + 1]]
-        rows, first_places = np.unique(rows, return_index=True)
-        values = np.zeros((len(hypotheses), nbest.features.shape[1] + 1))
-        values[rows, :-1], values[rows, -1] = nbest.features[first_places], 1.0
+        hypotheses = hypothesis_of_row[starts[number] : starts[number + 1]]
+        hypotheses, rows = np.unique(hypotheses, return_index=True)
+        values = np.zeros((count, nbest.features.shape[1] + 1))
+        values[hypotheses, :-1], values[hypotheses, -1] = nbest.features[rows], 1.0
         columns.append(values)
         names += [(_named(name, feature), size) for feature, size in nbest.feature_names]
         names.append((name, 1))
-    sizes = [f"{name} {len(nbest.texts)}" for name, nbest in zip(systems, lists, strict=True)]
-    notice(f"{', '.join(sizes)}: {counted(len(hypotheses), 'different hypothesis')} together")
-    # Places among the hypotheses of all files; the lists were read from files.
+    return tuple(names), np.asfortranarray(np.hstack(columns))
+
+
+def _lines_of_files(
+    lists: Sequence[NBest], dropped_rows: IntArray, kept_rows: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the lines of all rows, as if all files were one, and `NBest.dropped` of the join.
+
+    A row of `dropped` is the line, segment and rank of what was left out, and the line kept.
+    """
     first_lines = offsets_of([sum(nbest.list_sizes) for nbest in lists])[:-1]
     pairs = list(zip(lists, first_lines.tolist(), strict=True))
     lines = np.concatenate([begin + np.asarray(nbest.lines) for nbest, begin in pairs])
+    segments = np.concatenate([nbest.segment_of_row for nbest in lists])
     ranks = np.concatenate([nbest.ranks for nbest in lists])
-    equal, kept = order[~is_first], order[firsts[~is_first]]
-    dropped = [np.column_stack([lines[equal], segments[equal], ranks[equal], lines[kept]])]
-    dropped += [
+    of_join = [lines[dropped_rows], segments[dropped_rows], ranks[dropped_rows], lines[kept_rows]]
+    of_lists = [
         np.asarray(nbest.dropped) + np.array([begin, 0, 0, begin]) for nbest, begin in pairs
     ]
-    return NBest(
-        texts=texts.take(np.flatnonzero(is_first)),
-        offsets=offsets_of(np.bincount(segments[hypotheses], minlength=len(first))),
-        features=np.asfortranarray(np.hstack(columns)),
-        feature_names=tuple(names),
-        model_scores=np.concatenate([nbest.model_scores for nbest in lists])[hypotheses],
-        lines=lines[hypotheses],
-        list_sizes=tuple(size for nbest in lists for size in nbest.list_sizes),
-        ranks=ranks[hypotheses],
-        ids=first.ids,
-        dropped=np.concatenate(dropped).astype(np.int64, copy=False),
-    )
+    dropped = np.concatenate([np.column_stack(of_join), *of_lists])
+    return lines, dropped.astype(np.int64, copy=False)
 
 
 def _named(system: str, feature: str) -> str:

@@ -357,7 +357,7 @@ class _Run(Loop[ListMerger]):
         """
         if best == 1:
             return test
-        if self.shared and self.shared.first:
+        if self.shared and self.shared.first:  # the folder of the first replica: this is another
             return None
         under = " under the start weights"
         return self.evaluator.test(self.weights_of(1), self._start_test_folder(best), under=under)
@@ -383,6 +383,7 @@ class _Run(Loop[ListMerger]):
     def _finish(
         self, iterations: tuple[Iteration, ...], stopped: str, warnings: tuple[str, ...]
     ) -> Result:
+        """Judge the best weights, write them and the result, and return it."""
         experiment, path = self.experiment, self.folder.path
         best, first = best_iteration(iterations, experiment.metric), iterations[0]
         unseen, weights = self.unseen_of_best(iterations), self.weights_of(best.number)
@@ -391,6 +392,7 @@ class _Run(Loop[ListMerger]):
         test = self.evaluator.test(weights, path / "test")
         start_test = self._start_test(test, best.number)
         self.folder.clear_scratch()
+        decoded = best.number if best.is_decoded else best.number - 1
         result = Result(
             metric=experiment.metric.signature,
             score=best.dev_score,
@@ -412,7 +414,7 @@ class _Run(Loop[ListMerger]):
             ),
             confidence=self._confidence(weights, len(iterations)),
             start_list=self._list(1),
-            dev_list=self._list(best.number - (not best.is_decoded)),
+            dev_list=self._list(decoded),
             test_list=None if test is None else path / "test" / "nbest.gz",
             warnings=warnings,
         )

@@ -198,9 +198,9 @@ class SearchSpace(NamedTuple):
         """Return the weights of all features for the result of a search."""
         variables, bounds = self.variables, self.variables.bounds
         if not self.searched.fixed.size and bounds.allow_scaling:
-            # Absolute weights add to what those of the start do. Model scores only rank, so that
-            # any positive factor will do. This one keeps the proportion between the searched
-            # weights and those that the decoder has and nobody searches.
+            # Their L1 norm is that of the start. Model scores only rank, so that any positive
+            # factor will do. This one keeps the proportion between the searched weights and those
+            # that the decoder has and nobody searches.
             size = float(summed(np.abs(bounds.clip(variables.reduce(self.starts[0])))))
             vector = vector * ((size or 1.0) / (float(summed(np.abs(vector))) or 1.0))
         # A weight of exactly 0 becomes a very small one of the sign that scores better.

@@ -1,6 +1,8 @@
 """Reads which segments belong together: to a document, a speaker, a family of prompts.
 
-Segments of one group are not independent, so tests draw and exchange whole groups.
+They are read from columns, SGML, STM and Kaldi's utt2spk. Segments of one group are not
+independent, so tests draw and exchange whole groups (evaluation/significance.py); how alike they
+are is computed in evaluation/standard_errors.py.
 """
 
 from __future__ import annotations

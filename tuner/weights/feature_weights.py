@@ -1,4 +1,7 @@
-"""Read and write feature weights by name; search/averaging.py brings them to one L1 norm."""
+"""Read and write feature weights by name.
+
+Their L1 norm is set by search/weight_search.py, and of averages by search/averaging.py.
+"""
 
 from __future__ import annotations
 

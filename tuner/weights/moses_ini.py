@@ -1,5 +1,7 @@
 """Read a moses.ini, sections and features, and put new weights into its text.
 
+The numbers of a line of weights are read in feature_weights.py.
+
 Nothing but numbers in the [weight] section ever changes: comments, order, line ends and bytes that
 are not UTF-8 stay as they are.
 """

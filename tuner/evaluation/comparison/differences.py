@@ -323,6 +323,7 @@ def _alike(first: Texts, second: Texts) -> tuple[float, float]:
         batch = make_batch(
             hypotheses.take(rows), offsets, References(references.take(rows), offsets)
         )
+        # TER is edits by reference words; identical segments have no edits.
         edits = compute_stats(ter, batch)[:, 0].sum() if len(rows) else 0.0
         rates.append(float(ter.score(np.array([edits, references.tokens.lengths.sum()]))))
     return float(identical.mean()), 1.0 - (rates[0] + rates[1]) / 2.0
