@@ -370,7 +370,8 @@ def _shape(
 def _group(shape: IntArray, groups: IntArray, turn: int) -> None:
     """Chain the nodes of each production by ALIKE.
 
-    Modifies RANK and ALIKE of `shape`, and `groups`. `turn` marks the groups of this call. A leaf has no production: its slot is below 0.
+    Modifies RANK and ALIKE of `shape`, and `groups`. `turn` marks the groups of this call. A leaf
+    has no production: its slot is below 0.
     """
     for v in range(shape.shape[0]):
         slot = shape[v, SLOT]
