@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -150,12 +150,12 @@ def read_paraphrases(path: Path) -> Paraphrases:
     vocabulary = Vocabulary()
     add = vocabulary.add
     left, right, probabilities = [], [], []
-    for number, probability, a, b in entries:
-        left_words, right_words = a.split(), b.split()
+    for entry in entries:
+        left_words, right_words = entry.phrase.split(), entry.paraphrase.split()
         if not left_words or not right_words:
-            raise ValueError(f"{path}:{number}: a phrase without a word")
-        if left_words != right_words and probability > 0.0:
-            probabilities.append(probability)
+            raise ValueError(f"{path}:{entry.line}: a phrase without a word")
+        if left_words != right_words and entry.probability > 0.0:
+            probabilities.append(entry.probability)
             left.append([add(word) for word in left_words])
             right.append([add(word) for word in right_words])
     return Paraphrases(
@@ -249,8 +249,17 @@ def _parse_wordnet(index: Path, *exception_files: Path) -> WordNet:
     return WordNet(synsets, tuple(exceptions))
 
 
-def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, str, str]]:
-    """Yield number of the first line, probability and phrases of each pair."""
+class _Entry(NamedTuple):
+    """The first line of a pair, its probability, and both phrases."""
+
+    line: int
+    probability: float
+    phrase: str
+    paraphrase: str
+
+
+def _meteor_entries(path: Path, lines: list[str]) -> Iterator[_Entry]:
+    """Yield the pairs of a table of three lines a pair."""
     if len(lines) % 3:
         raise ValueError(
             f"{path}: its number of lines, {len(lines)}, is no multiple of three; expected "
@@ -263,11 +272,11 @@ def _meteor_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, 
             raise ValueError(
                 f"{path}:{number + 1}: probability {probability}; expected a number above 0, to 1"
             )
-        yield number + 1, float(probability), first, second
+        yield _Entry(number + 1, float(probability), first, second)
 
 
-def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, str, str]]:
-    """Yield line number, probability and phrases of each pair; a line may be empty.
+def _terp_entries(path: Path, lines: list[str]) -> Iterator[_Entry]:
+    """Yield the pairs of a table of one line a pair; a line may be empty.
 
     A line of two numbers stands for two pairs of the same phrases, as in the program.
     """
@@ -281,7 +290,7 @@ def _terp_entries(path: Path, lines: list[str]) -> Iterator[tuple[int, float, st
                         f"{path}:{number}: {'second ' * place}probability {text}; expected a "
                         f"number from 0 to 1e6"
                     )
-                yield number, float(text), first, second
+                yield _Entry(number, float(text), first, second)
         elif line:
             raise ValueError(
                 f"{path}:{number}: no entry of a paraphrase table; expected "

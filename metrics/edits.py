@@ -5,7 +5,7 @@ Formulas in docs/metrics/edits.md.
 
 import itertools
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from pydantic.dataclasses import dataclass
@@ -85,6 +85,17 @@ def _lowest_rate(stats: FloatArray) -> FloatArray:
     return np.where(endless, -np.inf, _one_minus_rate(stats))
 
 
+class Confusion(NamedTuple):
+    """The words of an edit, and how often it is made.
+
+    A word is "" where there is none: in an insertion or a deletion.
+    """
+
+    reference: str
+    hypothesis: str
+    times: int
+
+
 @dataclass(frozen=True)
 class Wer(_DistanceRate):
     """Computes 1 minus the insertions, deletions and substitutions over the reference length.
@@ -96,11 +107,8 @@ class Wer(_DistanceRate):
 
     source: ClassVar[str] = "Moses mert/CderScorer.cpp (WER)"
 
-    def confusions(self, batch: Batch) -> list[tuple[str, str, int]]:
-        """Return the words of each edit of `details` and how often it is made, the most first.
-
-        The word of the reference stands first; "" is none: an insertion or a deletion.
-        """
+    def confusions(self, batch: Batch) -> list[Confusion]:
+        """Return the words of each edit of `details`, the most frequent first."""
         numbers = itertools.count()
 
         def stats(single: Batch) -> FloatArray:
@@ -116,10 +124,12 @@ class Wer(_DistanceRate):
         distinct, counts = np.unique(pairs, axis=0, return_counts=True)
         words = [*texts.vocabulary.words, ""]  # -1 is the last
         by_words = [
-            (words[wrong], words[right], count)
-            for (wrong, right), count in zip(distinct.tolist(), counts.tolist(), strict=True)
+            Confusion(words[reference], words[hypothesis], count)
+            for (reference, hypothesis), count in zip(
+                distinct.tolist(), counts.tolist(), strict=True
+            )
         ]
-        return sorted(by_words, key=lambda row: (-row[2], row))
+        return sorted(by_words, key=lambda row: (-row.times, row))
 
 
 @dataclass(frozen=True)

@@ -241,10 +241,17 @@ def _pearson_rows(points: Points, x: FloatArray) -> Rows:
     }
 
 
-def in_rows(
-    points: Points, x: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return (N,) count, xy, xx, yy of the judgments of each row, its means removed."""
+class Products(NamedTuple):
+    """Sums of products of the judgments of each row, its means removed; (N,) each."""
+
+    counts: FloatArray
+    xy: FloatArray
+    xx: FloatArray
+    yy: FloatArray
+
+
+def in_rows(points: Points, x: FloatArray) -> Products:
+    """Return the sums of the judgments and of a metric's scores."""
     counts = points.counts
     n = counts.sum(axis=1)
     judged = np.maximum(n, 1.0)[:, np.newaxis]
@@ -256,7 +263,7 @@ def in_rows(
     in_yy = (counts * y**2 + points.within).sum(axis=1)
     in_yy = np.where(in_yy > TIE**2, in_yy, 0.0)
     in_xx = np.where(varies, (counts * x**2).sum(axis=1), 0.0)
-    return n, np.where(varies, (counts * x * y).sum(axis=1), 0.0), in_xx, in_yy
+    return Products(n, np.where(varies, (counts * x * y).sum(axis=1), 0.0), in_xx, in_yy)
 
 
 # Estimates and tests.

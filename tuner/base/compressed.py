@@ -1,8 +1,9 @@
 """Compressed content (.gz, .bz2, .xz, .zst), expanded within a bound."""
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 FREE = 1 << 22
 """Bytes that any file may expand to, however small it is: a text of 100,000 equal lines."""
@@ -81,33 +82,42 @@ def suffix_of(data: bytes) -> str:
     return next((suffix for suffix, begin in _BEGINS.items() if re.match(begin, data)), "")
 
 
+class _Library(NamedTuple):
+    """What expands a stream, what it raises of a faulty one, and whether zeros may follow one."""
+
+    start: Callable[[], Any]
+    faults: tuple[type[Exception], ...]
+    padding: bool
+
+
 # Each library is imported only where it is needed: start-up time.
 
 
-def _gzip() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
+def _gzip() -> _Library:
     from isal import isal_zlib  # noqa: PLC0415
 
     fault: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # its stubs are wrong
-    return lambda: isal_zlib.decompressobj(wbits=31), (fault, EOFError), True
+    return _Library(lambda: isal_zlib.decompressobj(wbits=31), (fault, EOFError), padding=True)
 
 
-def _bz2() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
+def _bz2() -> _Library:
     import bz2  # noqa: PLC0415
 
-    return bz2.BZ2Decompressor, (OSError, EOFError), False
+    return _Library(bz2.BZ2Decompressor, (OSError, EOFError), padding=False)
 
 
-def _xz() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
+def _xz() -> _Library:
     import lzma  # noqa: PLC0415
 
-    return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), (lzma.LZMAError,), True
+    start = functools.partial(lzma.LZMADecompressor, lzma.FORMAT_XZ)
+    return _Library(start, (lzma.LZMAError,), padding=True)
 
 
-def _zst() -> tuple[Callable[[], Any], tuple[type[Exception], ...], bool]:
+def _zst() -> _Library:
     import zstandard  # noqa: PLC0415
 
     reader = zstandard.ZstdDecompressor()
-    return reader.decompressobj, (zstandard.ZstdError,), False
+    return _Library(reader.decompressobj, (zstandard.ZstdError,), padding=False)
 
 
 _KINDS = {".gz": _gzip, ".bz2": _bz2, ".xz": _xz, ".zst": _zst}

@@ -8,7 +8,7 @@ import numpy as np
 
 from portmert.metrics._base import Batch, FloatArray, Metric
 from portmert.metrics._display import NOTHING, Rated
-from portmert.metrics.edits import Wer
+from portmert.metrics.edits import Confusion, Wer
 
 from ..base import errors, tables
 from . import prepare, statistics
@@ -61,7 +61,7 @@ class Score(Rated):
     stats: FloatArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     ids: tuple[str, ...] | None = field(default=None, repr=False)
 
-    def confusions(self, most: int) -> list[tuple[str, str, int]]:
+    def confusions(self, most: int) -> list[Confusion]:
         """Return the most frequent edits of WER, see `Wer.confusions`; none of other metrics."""
         if not most or self.batch is None or not isinstance(self.metric, Wer):
             return []
@@ -193,9 +193,9 @@ def as_text(
     return "\n\n".join(blocks)
 
 
-def _confusions_table(confusions: Sequence[tuple[str, str, int]]) -> str:
+def _confusions_table(confusions: Sequence[Confusion]) -> str:
     """Return confusions with a dash for no word: an insertion or a deletion."""
-    rows = [[str(n), wrong or NOTHING, right or NOTHING] for wrong, right, n in confusions]
+    rows = [[str(x.times), x.reference or NOTHING, x.hypothesis or NOTHING] for x in confusions]
     return tables.aligned(["times", "reference", "hypothesis"], rows, sides="rll")
 
 
