@@ -313,7 +313,7 @@ def test_cross_validation_annotates_what_wins_somewhere(annotator):
     ]  # fmt: skip
     assert all(0 < score <= 1 for score in rows.values())
     assert rows["first"] == 1.0  # each list begins with its reference
-    assert rows["only LM0[0]"] < 1.0  # in list 0 neither of its extremes is the reference
+    assert rows["only LM0[1]"] < 1.0  # in list 0 neither of its extremes is the reference
     # Plain texts do not change what a metric without syntax says.
     plain = json.loads(run("crossval", "--metric", "bleu:smooth=add1", *given, "--json").stdout)
     judged = [
