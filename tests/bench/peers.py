@@ -2,8 +2,9 @@
 
 python -m tests.bench.peers
 
-`make bench` puts sacreBLEU, jiwer, compare-mt and fastchrf (which mbrs calls for chrF) into an
-environment of their own. Moses' program is that of ../shared. A row says so if its peer is absent.
+Each piece of work has a small input and a large one. `make bench` puts sacreBLEU, jiwer,
+kaldialign, compare-mt, SciPy and fastchrf (which mbrs calls for chrF) into an environment of their
+own. Moses' programs are those of ../shared. A row says so if its peer is absent.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import click
 import numpy as np
 from tabulate import tabulate
 
+from portmert.tuner.base.errors import counted
 from tests.bench.drop_in import LAST, mert_arguments, prepared
 from tests.bench.lists import Lists, moses_or_generated
 from tests.bench.measure import in_turn, median_ratio
 from tests.bench.significance import corpus
-from tests.support.places import PROGRAMS, ROOT
+from tests.support.places import MOSES, PROGRAMS, ROOT
 
 PEERS = ROOT / ".venv" / "peers" / "bin"
 PER_SEGMENT, SAMPLED = 50, 100
@@ -42,6 +44,28 @@ for texts, scores in zip(samples, pairwise_chrf(samples, samples)):
     means = [sum(row) for row in scores]
     print(texts[means.index(max(means))])
 """
+KALDIALIGN = """
+import sys
+from kaldialign import edit_distance
+ref, hyp = ([line.split() for line in open(path)] for path in sys.argv[1:])
+counts = [edit_distance(r, h) for r, h in zip(ref, hyp)]
+print(sum(c["total"] for c in counts) / sum(map(len, ref)))
+"""
+SOFTMAX = """
+import sys
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+scores, gains = np.load(sys.argv[1]), np.load(sys.argv[2])
+def loss(weights):
+    shares = np.exp(log_softmax(scores @ weights, axis=1))
+    expected = (shares * gains).sum(axis=1, keepdims=True)
+    slopes = np.einsum("sn,snf->f", shares * (gains - expected), scores)
+    return -expected.mean(), -slopes / len(scores)
+print(minimize(loss, np.full(scores.shape[2], 0.1), jac=True, method="L-BFGS-B").x)
+"""
+LARGE = 50_000
+"""Segments of large inputs."""
 START = "import numpy, pydantic.dataclasses, click"
 FIRST_KERNEL = "import numba; numba.njit(cache=True)(lambda x: x)(1)"
 
@@ -71,7 +95,17 @@ def peers(folder: Path, lists: Lists) -> list[list[str]]:
     """Return a row for each piece of work."""
     folder = folder / "peers"
     folder.mkdir()
-    return [_row(race, folder) for race in (*_judging(folder), _searching(folder, lists))]
+    for name, code in (
+        ("fast_chrf.py", FAST_CHRF), ("by_kaldialign.py", KALDIALIGN), ("by_softmax.py", SOFTMAX)
+    ):  # fmt: skip
+        (folder / name).write_text(code)
+    races = [
+        *_judging(folder),
+        *_scoring(folder),
+        *_choosing(folder),
+        *_moses(folder, lists),
+    ]
+    return [_row(race, folder) for race in races]
 
 
 def _row(race: Race, folder: Path) -> list[str]:
@@ -104,7 +138,6 @@ def _judging(folder: Path) -> list[Race]:
     samples = folder / "samples.jsonl"
     _write_samples(samples, reference)
     script = folder / "fast_chrf.py"
-    script.write_text(FAST_CHRF)
 
     def score(metric: str) -> list[object]:
         return ["portmert", "score", "--metric", metric, "--hyp", first, "--ref", reference]
@@ -118,6 +151,10 @@ def _judging(folder: Path) -> list[Race]:
              FIRST_KERNEL),
         Race("score, WER: jiwer", score("wer"), PEERS / "jiwer", ["-r", reference, "-h", first],
              FIRST_KERNEL),
+        Race("score, BLEU: Moses' evaluator", score("bleu"), PROGRAMS / "evaluator",
+             ["--sctype", "BLEU", "-R", reference, "-C", first]),
+        Race("score, WER: kaldialign", score("wer"), PEERS / "python",
+             [folder / "by_kaldialign.py", reference, first], FIRST_KERNEL),
         Race("compare two outputs, with a page: compare-mt",
              ["portmert", "compare", f"a={first}", f"b={second}", "--ref", reference,
               "--html", folder / "page.html"],
@@ -149,19 +186,78 @@ def _write_samples(samples: Path, reference: Path) -> None:
                 out.write(json.dumps({"id": number, "text": " ".join(text)}) + "\n")
 
 
-def _searching(folder: Path, lists: Lists) -> Race:
+def _scoring(folder: Path) -> list[Race]:
+    """Scores of large outputs: lines of 8 to 30 words, three of ten wrong."""
+    rng = np.random.default_rng(LARGE)
+    letters = list("abcdefghijklmnopqrstuvwxyz")
+    words = np.array(["".join(rng.choice(letters, n)) for n in rng.integers(2, 10, 5000)])
+    outputs, reference = folder / "large.out", folder / "large.ref"
+    with outputs.open("w") as out, reference.open("w") as refs:
+        for length in rng.integers(8, 31, LARGE):
+            right, wrong = (words[rng.integers(0, len(words), length)] for _ in range(2))
+            refs.write(" ".join(right) + "\n")
+            out.write(" ".join(np.where(rng.random(length) < 0.3, wrong, right)) + "\n")
+    sacrebleu = [reference, "-i", outputs, "--tokenize", "none", "-m"]
+    python, jiwer, evaluator = PEERS / "python", PEERS / "jiwer", PROGRAMS / "evaluator"
+    kaldialign = [folder / "by_kaldialign.py", reference, outputs]
+    bleu_of_moses = ["--sctype", "BLEU", "-R", reference, "-C", outputs]
+    return [
+        Race(f"score, {metric}, {LARGE:,} segments: {name}",
+             ["portmert", "score", "--metric", metric, "--hyp", outputs, "--ref", reference],
+             peer, theirs, FIRST_KERNEL, rounds=1)
+        for metric, name, peer, theirs in (
+            ("bleu", "sacreBLEU", PEERS / "sacrebleu", [*sacrebleu, "bleu"]),
+            ("bleu", "Moses' evaluator", evaluator, bleu_of_moses),
+            ("chrf", "sacreBLEU", PEERS / "sacrebleu", [*sacrebleu, "chrf"]),
+            ("ter", "sacreBLEU", PEERS / "sacrebleu", [*sacrebleu, "ter"]),
+            ("wer", "jiwer", jiwer, ["-r", reference, "-h", outputs]),
+            ("wer", "kaldialign", python, kaldialign),
+        )
+    ]  # fmt: skip
+
+
+def _choosing(folder: Path) -> list[Race]:
+    """Weights on lists of 16 with six features and outcomes, beside SciPy's softmax."""
+    races = []
+    for segments in (1000, LARGE):
+        rng = np.random.default_rng(segments)
+        features = rng.normal(size=(segments, 16, 6))
+        utilities = features @ rng.normal(size=6) / 2 + rng.gumbel(size=(segments, 16))
+        files = [folder / f"{segments}.{kind}.npy" for kind in ("features", "gains")]
+        np.save(files[0], features)
+        np.save(files[1], (utilities == utilities.max(axis=1, keepdims=True)).astype(float))
+        races += [
+            Race(f"{optimizer}, {segments:,} lists of 16: SciPy's softmax",
+                 ["tests.bench.choosing", *files, optimizer],
+                 PEERS / "python", [folder / "by_softmax.py", *files], FIRST_KERNEL, rounds=1)
+            for optimizer in ("bagged", "min-risk")
+        ]  # fmt: skip
+    return races
+
+
+def _moses(folder: Path, lists: Lists) -> list[Race]:
     """Step 7 of mert-moses.pl: lists of 500 segments x 100, seven of them for the search."""
     work = prepared(folder, lists)
-    files = [
-        part
-        for step in range(1, LAST + 1)
-        for part in ("--features-dat", f"run{step}.features.dat",
-                     "--scores-dat", f"run{step}.scores.dat")
-    ]  # fmt: skip
-    ours = ["portmert", "optimize-dat", "--metric", "bleu", *files, "--optimizer", "mert",
-            "--out", folder / "weights.json"]  # fmt: skip
-    return Race("mert, seven lists: Moses", ours, PROGRAMS / "mert", mert_arguments(),
-                FIRST_KERNEL, work, rounds=1)  # fmt: skip
+    if MOSES.is_dir():
+        dense = (MOSES / "mert-bleu" / "run1.dense").read_bytes()
+        (work / "run1.dense").write_bytes(dense)
+    races = []
+    for steps in (1, LAST):
+        pairs = [[f"run{step}.{kind}.dat" for kind in ("features", "scores")]
+                 for step in range(1, steps + 1)]  # fmt: skip
+        ours = [part for features, scores in pairs
+                for part in ("--features-dat", features, "--scores-dat", scores)]  # fmt: skip
+        theirs = [part for features, scores in pairs
+                  for part in ("--ffile", features, "--scfile", scores)]  # fmt: skip
+        command = ["portmert", "optimize-dat", "--metric", "bleu", *ours,
+                   "--out", folder / "weights.json", "--optimizer"]  # fmt: skip
+        what = f"{counted(steps, 'list')} of 50,000 hypotheses: Moses"
+        kbmira = ["--dense-init", "run1.dense", *theirs, "-o", folder / "mira.out"]
+        races.append(Race(f"kbmira, {what}", [*command, "kbmira"], PROGRAMS / "kbmira", kbmira,
+                          FIRST_KERNEL, work, rounds=1))  # fmt: skip
+    races.append(Race(f"mert, {what}", [*command, "mert"], PROGRAMS / "mert", mert_arguments(),
+                      FIRST_KERNEL, work, rounds=1))  # fmt: skip
+    return races
 
 
 def main() -> None:
