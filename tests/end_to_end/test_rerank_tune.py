@@ -371,3 +371,44 @@ def test_lists_of_equal_model_scores_keep_the_start_weights(tmp_path):
         assert set(map(tuple, weights.values())) == {(0.5,)}
         assert "--length-penalty" not in found.stderr  # equal features order nothing
         assert not found.stdout.startswith("\n")  # one segment is not tested: no answer
+
+
+def test_references_with_alternatives_are_those_of_their_segments(tmp_path):
+    """Segments have unequal numbers of references then; `output.txt` is compared with all."""
+    texts = {"s-1": "{ a / b } c", "s-2": "d e", "s-3": "f { g / h / i }", "s-4": "k l"}
+    references = "".join(f"{name} {text}\n" for name, text in texts.items())
+    (tmp_path / "refs").write_text(references)
+    (tmp_path / "plain").write_text("".join(f"{text}\n" for text in texts.values()))
+    hypotheses = {
+        "s-1": ("b c", "x"),
+        "s-2": ("d e", "x"),
+        "s-3": ("f i", "x"),
+        "s-4": ("k x", "x"),
+    }
+    (tmp_path / "lists").write_text(
+        "".join(
+            json.dumps({"id": name, "text": text, "good": 1 - place}) + "\n"
+            for name, both in hypotheses.items()
+            for place, text in enumerate(both)
+        )
+    )
+    lists, refs, path = tmp_path / "lists", tmp_path / "refs", tmp_path / "run"
+    options = (*MERT, "--nbest-format", "jsonl:features=good", "--metric", "wer", "--ref", refs)
+    run(
+        "rerank-tune", *options, "--nbest", lists, "--test-nbest", lists, "--test-ref", refs,
+        "--out-dir", path,
+    )  # fmt: skip
+    compared = json.loads((path / "comparison.json").read_text())["scores"]
+    tuned = next(row["rate"] for row in compared if row["system"] == "averaged")
+    assert tuned == 1 / 8
+    scored = run(
+        "score",
+        "--metric",
+        "wer",
+        "--hyp",
+        path / "output.txt",
+        "--ref",
+        tmp_path / "plain",
+        "--json",
+    )
+    assert json.loads(scored.stdout)["scores"][0]["score"] in (tuned, 1 - tuned)

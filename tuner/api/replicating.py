@@ -211,9 +211,11 @@ def _texts_in_order(lists: Lists, test: Lists | None) -> dict[str, tuple[str, ..
             by_key[f"{kind}source"] = (as_lines(source),)
         if references is None:
             continue
-        count = len(references.texts) // len(references)
+        counts = np.diff(references.offsets)
+        # A segment with fewer alternatives has its last one again: the best one counts.
         texts = [
-            references.texts.take(np.arange(len(references)) * count + k) for k in range(count)
+            references.texts.take(references.offsets[:-1] + np.minimum(k, counts - 1))
+            for k in range(counts.max())
         ]
         by_key[f"{kind}references"] = tuple(
             as_lines([" ".join(text.words(row)) for row in range(len(text))]) for text in texts
