@@ -48,7 +48,7 @@ test: $(READY)  ## Run all tests but the slow ones.
 
 test-core: $(READY)  ## Run the tests of what all else uses: metrics, lists, search, runs (a minute).
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests/test_layers.py tests/metrics \
-		$(CORE:%=tests/tuner/%) --ignore-glob='*feature_checks*'
+		$(CORE:%=tests/tuner/%) --ignore-glob='*features_of_references*'
 
 test-kernels: $(READY)  ## Run the tests of compiled code with bounds checked, then uncompiled.
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/numba-checked $(BIN)/python -m pytest -q -n auto --dist worksteal \

@@ -246,7 +246,11 @@ def provided(group: str, name: str) -> Any:
     """
     entries = extensions(group).get(name)
     if not entries:
-        raise ConfigError(missing(group, name) or f"no installed package adds {name} to {group}")
+        raise ConfigError(
+            missing(group, name)
+            or f"no installed package adds {name} to {group}; if portmert itself has it, install "
+            f"portmert again (in a clone: pip install -e .)"
+        )
     return entries[0].load()
 
 

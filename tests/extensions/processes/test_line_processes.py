@@ -59,7 +59,7 @@ def test_what_lies_in_the_current_folder_is_not_run(start, tmp_path, monkeypatch
 def test_every_python_that_is_started_is_safe_of_the_current_folder():
     lists = [
         node
-        for package in ("tuner", "metrics", "aligners")
+        for package in ("tuner", "metrics", "aligners", "extensions")
         for path in sorted((ROOT / package).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.List) and "sys.executable" in map(ast.unparse, node.elts)
