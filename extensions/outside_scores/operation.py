@@ -73,7 +73,7 @@ def compare_outcomes(
     where, segments = every[0].where, len(every[0])
     groups = find_groups(test, (), segments, ids, where) or _groups_beside(every[0])
     subset = questions.subset
-    subsets = None if subset is None else read_groups(subset, segments, ids, where)
+    subsets = None if subset is None else read_groups(subset, segments, ids, where, name="subsets")
     metrics = outcome_metrics(kinds or ("mean",), every, questions.better or "", questions.answers)
     counted = [
         Counted(

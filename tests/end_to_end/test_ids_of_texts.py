@@ -124,6 +124,11 @@ def test_ids_of_one_text_alone_warn_or_must_be_in_order(folder):
     (folder / "list").write_text("".join(f"{n} ||| a b ||| F= 1 ||| 0\n" for n in range(SIZE)))
     result = run("optimize", "--nbest", "list", "--ref", "ref", "--metric", "wer", "--out", "w")
     assert "has what looks like an id ('utt-00')" in result.stderr
+    rows = [{"id": f"other{n}", "text": "a b", "F": 1} for n in range(SIZE) for _ in "ab"]
+    (folder / "list.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    lists = ("--nbest", "list.jsonl", "--nbest-format", "jsonl:features=F")
+    result = run("optimize", *lists, "--ref", "ref", "--metric", "wer", "--out", "w")
+    assert "has what looks like an id ('utt-00')" in result.stderr
 
 
 def test_missing_lines_count_as_empty(folder):

@@ -57,15 +57,13 @@ def matched(
 
 def ids_in_lines(text: TextFile, nbest: NBest) -> LinesById | None:
     """Return the ids of lists if the lines of a text, which has none, begin with them."""
-    if nbest.ids is None:
+    if nbest.ids is None or not joining.begin_with_ids(text, nbest.ids):
         by_id = joining.seem_ids(joining.opened(text))
         if by_id is None:
             return None
         if len(by_id.ids) != len(nbest) or set(by_id.ids) != set(nbest.names):
             joining.warn_ids_alone(by_id, LISTS)
             return None
-    elif not joining.begin_with_ids(text, nbest.ids):
-        return None
     return LinesById(LISTS, (), nbest.names)
 
 

@@ -39,7 +39,7 @@ class Rows(NamedTuple):
     segments : (n,) int64
     tokens, token_offsets : (T,) int32, (n + 1,) int64
     links, link_offsets : (V, 2) int32, (n + 1,) int64
-    features : (n, F) float64, C order
+    features : (n, F) float64, C order in what grows; of a frame, which does not, Fortran order
     stats : (n, K) float64, C order
     sparse_columns, sparse_values, sparse_offsets : (E,) int32, (E,) float64, (n + 1,) int64
         The columns of a row ascend.

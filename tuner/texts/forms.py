@@ -46,8 +46,9 @@ _CUE = re.compile(r"\s*(?:\d+:)?\d\d:\d\d[.,]\d{3}\s+-->\s+(?:\d+:)?\d\d:\d\d[.,
 _RECOGS = re.compile(r"\S+:\t?\s*(?:ref|hyp)=\[.*\]\s*")
 _CONLLU = re.compile(r"\d+(?:[-.]\d+)?(?:\t[^\t]+){9}")
 _TAG = re.compile(r"<[^<>]*>")
-_BRACES = re.compile(r"(?<!\S)\{([^{}]*(?:\s/|/\s)[^{}]*)\}(?!\S)")
-"""Alternatives of SCTK: `{ a / b c / @ }`, of which `@` is no word; they may be inside others."""
+_BRACES = re.compile(r"(?<!\S)\{(?!\s*[\"'\[])([^{}]*(?:\s/|/\s)[^{}]*)\}(?!\S)")
+"""Alternatives of SCTK: `{ a / b c / @ }`, of which `@` is no word; they may be inside others.
+What begins with a quote or a bracket is JSON."""
 COMMENT = ";;"
 IGNORED = "ignore_time_segment_in_scoring"
 """Text of a segment of STM that is not scored."""

@@ -102,6 +102,7 @@ def read_groups(
     where: str = "the texts",
     *,
     drop: bool = False,
+    name: str = "groups",
 ) -> Groups:
     """Read the group of each segment.
 
@@ -118,6 +119,8 @@ def read_groups(
         What the segments are of, for messages.
     drop
         Whether the file may lack groups of segments without an id: it then needs ids.
+    name
+        What they are called in messages if they are in memory.
 
     Raises
     ------
@@ -125,7 +128,7 @@ def read_groups(
         A segment has no group or two, the file has groups of another number of segments, or it has
         ids and the segments have none.
     """
-    groups = groups if isinstance(groups, Path | str | Lines) else Lines("groups", groups)
+    groups = groups if isinstance(groups, Path | str | Lines) else Lines(name, groups)
     labels, ids_of_labels = _labels(groups, ids)
     file = called(groups)
     if ids_of_labels is None:
@@ -190,12 +193,22 @@ def _labels(
             return [document for _, document in sgml_in_documents(whole)], None
     if (speakers := _speakers(Path(file))) is not None:
         return list(speakers.values()), list(speakers) if ids and set(ids) & {*speakers} else None
+    _refuse_stm(file)
     words = [line.split() for line in whole]
     if all(len(pair) == 2 for pair in words) and (
         Path(file).name == UTT2SPK or (ids is not None and words[0][0] in ids)
     ):
         return [group for _, group in words], [name for name, _ in words]
     return [" ".join(line) for line in words], None
+
+
+def _refuse_stm(file: Path | str) -> None:
+    """Raise InputError if a name is that of STM; lines of STM have been read before."""
+    if ".stm" in Path(file).suffixes:
+        raise InputError(
+            f"{called(file)}: its name is that of STM, but its lines are not `file channel "
+            f"speaker begin end text` with times as 1.5; give the groups in another file"
+        )
 
 
 def _speakers(text: TextFile) -> dict[str, str] | None:

@@ -149,6 +149,8 @@ def test_texts_of_alternatives():
     assert alternatives("a { b / c d / @ } e", "x") == ["a b e", "a c d e", "a e"]
     assert alternatives("{ a / b }", "x") == ["a", "b"]
     assert alternatives("a {b/c} { no }", "x") == ["a {b/c} { no }"]
+    for json in ('{"answer": "yes / no"}', "{ 'a': 1 / 2 } x", "{ [1] / [2] }"):
+        assert alternatives(json, "x") == [json]
     nested = ["a c", "b", "a d e"]
     assert alternatives("{ a { c / d e } / b }", "x") == nested
     assert alternatives("{a {c / d e} /b }", "x") == nested

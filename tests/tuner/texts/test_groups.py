@@ -48,6 +48,19 @@ def test_every_form_names_the_same_groups(name, text, tmp_path):
     assert groups.sizes.tolist() == [2, 2]
 
 
+def test_a_name_of_stm_is_held_to_its_form(tmp_path):
+    """Else each line would be a group of its own."""
+    path = tmp_path / "talks.stm"
+    path.write_text("".join(f"f left s{n % 2} {n} {n + 5} a b\n" for n in range(4)))
+    with pytest.raises(InputError, match=r"talks\.stm: its name is that of STM, but its lines"):
+        read_groups(path, 4)
+
+
+def test_subsets_in_memory_are_not_called_groups():
+    with pytest.raises(InputError, match=r"^subsets: groups of 1 segment, "):
+        read_groups(["x"], 2, name="subsets")
+
+
 def test_documents_of_sgml_are_found(tmp_path):
     path = tmp_path / "ref.sgm"
     path.write_text(SGML, encoding="utf-8")

@@ -175,7 +175,7 @@ def _read(request: CompareRequest, folder: Path) -> _Inputs:
     of_texts = (len(references), references.ids or ids)
     groups = find_groups(request.test, request.test.references or test.references, *of_texts)
     subset = request.questions.subset
-    subsets = None if subset is None else read_groups(subset, *of_texts)
+    subsets = None if subset is None else read_groups(subset, *of_texts, name="subsets")
     return _Inputs(systems, test, metrics, preparation, materials, groups, subsets)
 
 
