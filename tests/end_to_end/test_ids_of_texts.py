@@ -225,3 +225,15 @@ def test_no_error_names_an_option_that_the_command_lacks(said):
 
 def names_of_all():
     return main.list_commands(None)
+
+
+def test_ids_of_thousands_of_digits_are_ids(folder):
+    """Python converts no number of more than 4,300 digits (found by fuzz)."""
+    ids = [f"u-{1:04d}", f"u-{'2' * 5000}", "u-3"]
+    for name in ("long.hyp", "long.ref"):
+        lines_of(folder / name, [f"{name} a b" for name in ids])
+    assert run("score", "--metric", "wer", "--hyp", "long.hyp", "--ref", "long.ref").exit_code == 0
+    lines_of(folder / "long.plain", ["a b"] * 3)
+    result = run("score", "--metric", "wer", "--hyp", "long.hyp", "--ref", "long.plain")
+    assert result.exit_code == 1
+    assert "are not in order" in result.stderr

@@ -368,7 +368,7 @@ def in_natural_order(ids: Sequence[str]) -> list[int]:
 
 
 def _natural(name: str) -> tuple[Any, ...]:
-    parts = re.split(r"([0-9]+)", name)
+    parts = re.split(r"([0-9]{1,4000})", name)  # Python converts no number of more digits
     return tuple(int(part) if k % 2 else part for k, part in enumerate(parts)), name
 
 
