@@ -98,6 +98,14 @@ def words(pages):
     return sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
 
 
+def test_the_readme_has_the_two_commands_that_ci_runs():
+    calls = re.findall(
+        r"^(make (?:demo|test))$", (ROOT / ".ci/run").read_text("utf-8"), re.MULTILINE
+    )
+    assert calls == ["make demo", "make test"]
+    assert all(f"`{call}`" in PAGES[0].read_text(encoding="utf-8") for call in calls)
+
+
 def test_the_readme_and_the_guide_are_short():
     assert PAGES[0].read_text(encoding="utf-8").count("\n") <= 100
     assert (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").count("\n") <= 60
